@@ -22,9 +22,9 @@ from daemon.engine.exceptions import JournalError
 from daemon.kinds import moment, thread_key
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.meant import meant
-from daemon.slack.message import Message, message_of
+from daemon.slack.message import Message, message_of, reaction_of
 from daemon.slack.names import Words
-from daemon.slack.noticing import Noticing, reaction_of
+from daemon.slack.noticing import Noticing
 from daemon.slack.order import Order
 from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import opened

@@ -1,4 +1,7 @@
-"""A Slack message, its edit or its deletion, read out of an event. Pure; raises Malformed, nothing else."""
+"""A Slack message, its edit or its deletion, or a reaction to one, read out of an event.
+
+Pure; raises Malformed, nothing else.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +60,19 @@ class Message:
     def mentions(self) -> frozenset[str]:
         """Whom it mentions."""
         return mentioned(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """Someone put an emoji on the message `on`, which `whose` wrote, or took it away."""
+
+    channel: str
+    user: str
+    emoji: str
+    on: str
+    whose: str
+    ts: str
+    removed: bool
 
 
 def message_of(event: Mapping[str, Any]) -> Message | None:
@@ -161,3 +177,21 @@ def _words(message: Mapping[str, Any]) -> str:
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
     return writable(text)
+
+
+def reaction_of(event: Mapping[str, Any]) -> Reaction | None:
+    """The reaction that an event is, if it is one to a message; raises Malformed."""
+    if event.get("type") not in ("reaction_added", "reaction_removed"):
+        return None
+    item, emoji = part(event, "item"), named(told(event, "reaction"))
+    if item.get("type") != "message" or not emoji:
+        return None
+    return Reaction(
+        channel=identity(item, "channel"),
+        user=identity(event, "user"),
+        emoji=emoji,
+        on=stamp(item, "ts"),
+        whose=told(event, "item_user"),
+        ts=stamp(event, "event_ts"),
+        removed=event.get("type") == "reaction_removed",
+    )

@@ -6,18 +6,14 @@ whoever calls the soul later finds it like all that it has not heard. None of it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.keys import root_of
 from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken, thread_key
 from daemon.slack.audience import Audiences
-from daemon.slack.message import Message
-from daemon.slack.payload import identity, part, stamp, told
+from daemon.slack.message import Message, Reaction
 from daemon.slack.place import conversation_with, open_channel, opened
-from daemon.slack.text import named
 from daemon.slack.web import SKEW
 from daemon.slack.workspace import Workspace
 
@@ -25,37 +21,6 @@ OURS: tuple[type[Event], ...] = (SpeechStarted, Spoken, CardShown)
 """What names a message of the soul's own by its ts."""
 RECENT = 7 * 86_400.0
 """Seconds for which a message of the soul's own is looked for: all that it said since is read for that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reaction:
-    """Someone put an emoji on the message `on`, which `whose` wrote, or took it away."""
-
-    channel: str
-    user: str
-    emoji: str
-    on: str
-    whose: str
-    ts: str
-    removed: bool
-
-
-def reaction_of(event: Mapping[str, Any]) -> Reaction | None:
-    """The reaction that an event is, if it is one to a message; raises Malformed."""
-    if event.get("type") not in ("reaction_added", "reaction_removed"):
-        return None
-    item, emoji = part(event, "item"), named(told(event, "reaction"))
-    if item.get("type") != "message" or not emoji:
-        return None
-    return Reaction(
-        channel=identity(item, "channel"),
-        user=identity(event, "user"),
-        emoji=emoji,
-        on=stamp(item, "ts"),
-        whose=told(event, "item_user"),
-        ts=stamp(event, "event_ts"),
-        removed=event.get("type") == "reaction_removed",
-    )
 
 
 class Noticing:

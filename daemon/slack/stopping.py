@@ -24,7 +24,8 @@ from daemon.kinds import (
     moment,
     thread_key,
 )
-from daemon.slack.payload import identity, part, stamp, told
+from daemon.slack.message import reaction_of
+from daemon.slack.payload import identity, stamp, told
 from daemon.slack.place import conversation_with, opened
 from daemon.slack.web import SKEW
 from daemon.slack.words import STOP_EMOJIS
@@ -56,18 +57,10 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
             root=stamp(event, "thread_ts"),
         )
     emoji = told(event, "reaction").partition("::")[0]
-    if event.get("type") != "reaction_added" or emoji not in STOP_EMOJIS:
+    one = reaction_of(event) if emoji in STOP_EMOJIS else None
+    if one is None or one.removed:
         return None
-    item = part(event, "item")
-    if item.get("type") != "message":
-        return None
-    return Stop(
-        by="reaction",
-        channel=identity(item, "channel"),
-        user=identity(event, "user"),
-        ts=stamp(event, "event_ts"),
-        on=stamp(item, "ts"),
-    )
+    return Stop(by="reaction", channel=one.channel, user=one.user, ts=one.ts, on=one.on)
 
 
 def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
