@@ -103,15 +103,25 @@ class Eraser:
         while True:
             self._wanted.clear()
             try:
-                for left in self._journal.pending(Forgotten):
-                    await self._journal.erase(left)
-                for asked in self._journal.pending(ToForget):
-                    await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
+                await self._forget_all()
             except (JournalError, OSError) as error:
                 log.warning("Forgetting is tried again in a moment. %s", error)
                 await self._clock.sleep(PAUSE)
             else:
                 await self._wanted.wait()
+
+    async def _forget_all(self) -> None:
+        """All that is wanted. What cannot be done for one holds up nobody else; its error comes last."""
+        failed: Exception | None = None
+        for left in self._journal.pending(Forgotten):
+            await self._journal.erase(left)
+        for asked in self._journal.pending(ToForget):
+            try:
+                await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
+            except (JournalError, OSError) as error:
+                failed = error
+        if failed:
+            raise failed
 
 
 def _ended(task: asyncio.Task[None]) -> None:
