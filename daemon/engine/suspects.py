@@ -99,29 +99,27 @@ def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
 
 def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]:
     """What each half turn is suspected of when that life is over."""
-    halves = [began for began in journal.pending(TurnBegan) if _is_sound(journal, began)]
-    found = {began.seq: standing(journal, life, began) for began in halves}
+    found: dict[int, Standing] = {}
+    at_work: list[Entry[TurnBegan]] = []
+    for began in journal.pending(TurnBegan):
+        try:
+            one = standing(journal, life, began)
+            if killed and _is_at_work(journal, life, began):
+                journal.recorded(began.event.execution)  # can all of it be read?
+                at_work.append(began)
+        except JournalDamaged:  # it is not taken up, and the worker cannot die of it
+            continue
+        found[began.seq] = one
     if not killed:
         return found
     if any(one.control for one in found.values()):  # a death without any suspect at work: it is none of them
         found = dict.fromkeys(found, INNOCENT)
-    at_work = [began for began in halves if _is_at_work(journal, life, began)]
     suspects = [began for began in at_work if found[began.seq].suspect]
     for began in at_work:
         one = found[began.seq]
         control = _lived(journal, life, began) * TIMES if [began] == suspects else 0.0
         found[began.seq] = replace(one, kills=one.kills + 1, control=min(control, LONGEST))
     return found
-
-
-def _is_sound(journal: Reading, began: Entry[TurnBegan]) -> bool:
-    """Can all be read of this half turn? If not, it is not taken up, and the worker cannot die of it."""
-    try:
-        journal.parts(turn_of(began))
-        journal.recorded(began.event.execution)
-    except JournalDamaged:
-        return False
-    return True
 
 
 def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:

@@ -87,7 +87,8 @@ async def test_a_damaged_text_of_the_owner_is_read_from_its_file(stage: Stage) -
     assert (await stage.health())[0] == 503
 
 
-async def test_a_half_turn_that_is_damaged_is_suspected_of_no_kill(stage: Stage) -> None:
+@pytest.mark.parametrize("kind", ["turn-resumed", "transition"])
+async def test_a_half_turn_that_is_damaged_is_suspected_of_no_kill(stage: Stage, kind: str) -> None:
     never = asyncio.Event()
     for _ in range(2):
         stage.model.say(reply("Hello."), until=never, first=3)
@@ -98,7 +99,7 @@ async def test_a_half_turn_that_is_damaged_is_suspected_of_no_kill(stage: Stage)
     await stage.passing(0, lambda: stage.entries("turn-resumed"))
     await stage.sleep()
     with opened(stage.home / "journal.db") as copy:
-        copy.change(copy.seqs("turn-resumed")[-1], body="null")
+        copy.change(copy.seqs(kind)[-1], body="null")
         copy.db.execute("delete from entry where seq = ?", [copy.seqs("life-ended")[-1]])  # as a kill would
     await stage.wake()
     stage.model.say(reply("Here I am."))
