@@ -36,7 +36,8 @@ def made_whole(path: Path) -> Iterator[Path]:
             yield part
             _sync(part)
             part.rename(path)
-            _sync(path.parent)
+            with suppress(OSError):  # not every network's disk can sync a folder
+                _sync(path.parent)
         finally:
             part.unlink(missing_ok=True)
     except FileExistsError as error:
