@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -27,33 +26,21 @@ def keep_private() -> None:
 def made_whole(path: Path) -> Iterator[Path]:
     """A new file that nobody but its owner can read, to be written beside this path: it takes its name when
     it is whole. Raises JournalError where it cannot be written, or something has that name."""
+    part = path.parent / f"{path.name}.part"
+    for one in (path, part):
+        if os.path.lexists(one):
+            raise JournalError(f"{one} is there already. Name another file, or take it away.")
     try:
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, "", path)
-        part = path.with_name(f"{path.name}.part")
         part.touch(stat.S_IRUSR | stat.S_IWUSR, exist_ok=False)
         try:
             yield part
-            _sync(part)
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
             part.rename(path)
-            with suppress(OSError):  # not every network's disk can sync a folder
-                _sync(path.parent)
         finally:
             part.unlink(missing_ok=True)
-    except FileExistsError as error:
-        taken = f"{error.filename} is there already. Name another file, or take it away."
-        raise JournalError(taken) from error
     except OSError as error:
         raise JournalError(f"{path} cannot be written ({error.strerror}).") from error
-
-
-def _sync(path: Path) -> None:
-    """What this file holds, or which files this folder does, is on disk."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def is_shown(path: Path) -> bool:
