@@ -40,10 +40,10 @@ PATIENCE = 30
 """How long a test of a mutant waits for something: most of what a mutant fails to do never comes."""
 CRASH = re.compile(
     r"^(?:E +)?(?:SyntaxError|IndentationError|ImportError|ModuleNotFoundError|NameError|UnboundLocalError|"
-    r"AttributeError: (?!'NoneType'))",
+    r"AttributeError: (?!'NoneType'))|^_+ ERROR at setup of ",
     re.MULTILINE,
 )
-"""What Python says of code that cannot run, and not of a rule that is missing."""
+"""What is said of code that cannot run, or where no check was come to, and not of a rule that is missing."""
 ALL: tuple[Mutant, ...] = (
     *MUTANTS,
     *EDGES,

@@ -57,6 +57,8 @@ def test_what_a_mutant_takes_out_and_what_shows_it_are_there(mutant: Mutant) -> 
         (1, "E   AttributeError: 'Budget' object has no attribute '_fits'", "crashed"),
         (1, "turn/kills: fails\nNameError: name 'x' is not defined", "crashed"),
         (1, "SyntaxError: f-string: unmatched '('", "crashed"),
+        (1, "_____ ERROR at setup of test_that_it_holds _____\nE   TimeoutError", "crashed"),
+        (1, "_____ ERROR at teardown of test_that_it_holds _____\nE   AssertionError", ""),
         (2, "ERROR collecting tests", "crashed"),
         (5, "no tests ran", "crashed"),
         (-9, "", "crashed"),
