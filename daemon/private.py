@@ -27,20 +27,25 @@ def made_whole(path: Path) -> Iterator[Path]:
     """A new file that nobody but its owner can read, to be written beside this path: it takes its name when
     it is whole. Raises JournalError where it cannot be written, or something has that name."""
     part = path.parent / f"{path.name}.part"
-    for one in (path, part):
-        if os.path.lexists(one):
-            raise JournalError(f"{one} is there already. Name another file, or take it away.")
+    _are_free(path, part)
     try:
         part.touch(stat.S_IRUSR | stat.S_IWUSR, exist_ok=False)
         try:
             yield part
             with part.open("rb") as file:
                 os.fsync(file.fileno())
+            _are_free(path)  # still: a rename takes the place of whatever has the name
             part.rename(path)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise JournalError(f"{path} cannot be written ({error.strerror}).") from error
+
+
+def _are_free(*paths: Path) -> None:
+    for path in paths:
+        if os.path.lexists(path):
+            raise JournalError(f"{path} is there already. Name another file, or take it away.")
 
 
 def is_shown(path: Path) -> bool:
