@@ -133,7 +133,7 @@ class Conversations(Fold):
 
     def _take_fields(self, seq: int, thread: str, kind: str, at: float, fields: Fields) -> None:
         if kind == Opened.kind:
-            if fields["$.channel"] is None or fields["$.where"] is None or fields["$.place"] is None:
+            if None in (fields["$.channel"], fields["$.where"], fields["$.place"]):
                 return  # it is damaged
             self._known[thread] = Conversation(
                 thread=thread,

@@ -105,14 +105,12 @@ async def port(host: str, number: int, path: Path) -> Finding:
         health = await _health(host, number) if holder(path) else None
         if health is None:
             return ill("port", str(error))
+        held, wrong = f"{number} is held by this daemon, which", health.get("wrong")
         if not health["ok"]:
-            return ill(
-                "port", f"{number} is held by this daemon, which is not well: {health}. Look at its log"
-            )
-        wrong = health.get("wrong")
+            return ill("port", f"{held} is not well: {health}. Look at its log")
         if wrong:
-            return ill("port", f"{number} is held by this daemon, which lives, but: {' '.join(wrong)}")
-        return well("port", f"{number} is held by this daemon, which lives and is well")
+            return ill("port", f"{held} lives, but: {' '.join(wrong)}")
+        return well("port", f"{held} lives and is well")
     return well("port", f"{number} on {host} is free")
 
 
