@@ -211,24 +211,24 @@ def _actions(_: argparse.Namespace) -> int:
         from daemon.actions.built_in import catalogue
         from daemon.actions.own import own_actions
 
-    _like_a_filter()
-    print(catalogue(own_actions(root()).actions).document(), end="")
-    return 0
+    return _printed(catalogue(own_actions(root()).actions).document())
 
 
 def _kinds(_: argparse.Namespace) -> int:
     from daemon.kinds.table import table
 
-    _like_a_filter()
-    print(table(), end="")
-    return 0
+    return _printed(table())
 
 
 def _settings_table(_: argparse.Namespace) -> int:
     from daemon.settings_table import table
 
+    return _printed(table())
+
+
+def _printed(page: str) -> int:
     _like_a_filter()
-    print(table(), end="")
+    print(page, end="")
     return 0
 
 

@@ -106,6 +106,11 @@ async def read(
     async with sandboxes_for(settings) as sandboxes:
         where = _at(place, documents, question) if place else _place(settings, documents, question)
         ended = await _read(settings, where, documents, question, open or sandboxes.open)
+    return _told(ended, documents)
+
+
+def _told(ended: ReadingEnded | None, documents: Sequence[Document]) -> int:
+    """Print what the reading came to; returns the status."""
     if ended is None:
         print("Nothing came of it: its journal says why.", file=sys.stderr)
         return FAILED
