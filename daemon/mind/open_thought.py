@@ -24,11 +24,11 @@ from daemon.process import Turn
 
 STATES = {"true": "done", "cancelled": "cancelled"}
 """Of a step, by what it says is `done`; any other is open."""
-HIDES = re.compile(rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)")
+HIDES = rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
 """What begins a block of code, or a comment that does not end in its line."""
 QUOTED = re.compile(r"\s{0,3}>")
-SAYS_NOTHING = re.compile(r"(`+)[^`\n]*\1|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>")
-"""Code and comments within a line, and tags that hold nothing."""
+SAYS_NOTHING = re.compile(rf"(?P<hides>{HIDES})|(?P<run>`+)[^`\n]*(?P=run)|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>")
+"""That; code and comments within a line; and tags that hold nothing."""
 
 
 class Final:
@@ -76,10 +76,10 @@ class Final:
         """May this line, which is not whole yet, be code or a quotation?"""
         if self._ends or self._line.count("`") % 2 == 1:
             return True
-        return bool(QUOTED.match(self._line) or HIDES.search(self._line))
+        return bool(QUOTED.match(self._line) or re.search(HIDES, self._line))
 
     def _take(self, line: str) -> None:
-        """A line, of which what is code, a comment or quoted says nothing."""
+        """A line, of which what is code, a comment or quoted says nothing, until the final answer begins."""
         if self._ends:
             end = self._ends.match(line)
             if end is None:
@@ -87,23 +87,17 @@ class Final:
             self._ends, line = None, line[end.end() :]
         if QUOTED.match(line):
             return
-        hides = HIDES.search(line)
-        self._hear_in(line[: hides.start()] if hides else line)
-        if hides and self.opened:
-            self._hear(line[hides.start() :])
-        elif hides:
-            fence = hides["fence"]
-            self._ends = re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)" if fence else ".*?-->")
-
-    def _hear_in(self, line: str) -> None:
-        """What of it is neither code nor a comment, up to where the final answer begins."""
         at = 0
         for silent in SAYS_NOTHING.finditer(line):
             self._hear(line[at : silent.start()])
+            at = silent.start()
             if self.opened:
-                at = silent.start()
                 break
             at = silent.end()
+            if silent["hides"]:
+                fence = silent["fence"]
+                self._ends = re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)" if fence else ".*?-->")
+                return
         self._hear(line[at:])
 
     def _hear(self, text: str) -> None:
@@ -185,7 +179,8 @@ class Thinking:
         final = said_finally(text, self._slug, alone=alone)
         if aloud and call.event.outcome == "cancelled":
             feed, said = self._reader()
-            feed(call.event.text)
+            for piece in re.split("(?<=>)", call.event.text):  # as it came: a later plan takes nothing back
+                feed(piece)
             final = said()
         return Thought(
             memory=self._before.with_memory(*heard),

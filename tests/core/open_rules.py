@@ -141,8 +141,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: code says nothing",
         "mind/open_thought.py",
-        "        elif hides:\n",
-        "        elif False:\n",
+        'if silent["hides"]:',
+        "if False:",
         f"{FINAL}only_what_stands_in_it_is_said[after code]",
     ),
     rule(

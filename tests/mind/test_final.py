@@ -23,6 +23,7 @@ SAID = {
         "<!--\n<ada-response>No.</ada-response>\n--> <ada-response>Yes.</ada-response>",
         "Yes.",
     ),
+    "after a comment's begin in code": ("By `<!--`:\n<ada-response>Yes.</ada-response>", "Yes."),
     "with code at its beginning": ("<ada-response>```\nx\n```\n</ada-response>", "```\nx\n```"),
     "after code that is no block": ("```x``` <ada-response>Yes.</ada-response>", "Yes."),
     "after code in a line": ("I write `<ada-response>`. <ada-response>Yes.</ada-response>", "Yes."),

@@ -78,6 +78,16 @@ async def test_what_people_have_read_of_a_final_answer_stays_when_it_is_stopped(
     assert "<say>One, two, …</say>" in stage.asked()[-1], "it knows how far it came"
 
 
+async def test_so_it_does_when_a_plan_comes_after_it(stage: Stage) -> None:
+    stage.model.say(OVER)
+    said = f"{final('One, two, three.')}\n<todo-until><step>Count on.</step></todo-until>\nI"
+    stage.model.say(f"{said} go on.", until=asyncio.Event(), first=len(said))
+    ts = await stage.post("alice", ALICE, "Count, but think first.")
+    await stage.until(lambda: stage.entries("speech-started"))
+    await stage.say("alice", ALICE, "stop", ts)
+    assert (await stage.answers(ALICE, ts))[0].startswith("One, two, three.")
+
+
 async def test_what_is_answered_beside_it_ends_no_thought(stage: Stage) -> None:
     stage.model.say(reply("Hello."))
     ts = await stage.say("alice", ALICE, "Hello")
