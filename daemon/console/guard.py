@@ -146,9 +146,9 @@ class Gate:
 
 
 def _is_encrypted(request: web.Request) -> bool:
-    """Does the browser speak TLS with the proxy before us? Then its cookie never goes without."""
-    origin, spoken = request.headers.get("Origin", ""), request.headers.get("X-Forwarded-Proto")
-    return origin.startswith("https:") or spoken == "https"
+    """Does the browser speak TLS with the first proxy before us? Then its cookie never goes without."""
+    origin, spoken = request.headers.get("Origin", ""), request.headers.get("X-Forwarded-Proto", "")
+    return "https" in (origin.partition(":")[0], spoken.partition(",")[0])
 
 
 def refuse(status: int, sentence: str) -> web.Response:

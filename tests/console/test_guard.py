@@ -138,6 +138,8 @@ async def test_a_cookie_that_came_by_tls_goes_by_tls_alone(tmp_path: Path) -> No
         for sent, secure in (
             ({"Origin": "https://soul.example"}, True),
             ({"X-Forwarded-Proto": "https"}, True),
+            ({"X-Forwarded-Proto": "https, http"}, True),
+            ({"X-Forwarded-Proto": "http, https"}, False),
             ({}, False),
         ):
             async with site.http.post(
