@@ -60,9 +60,9 @@ async def test_the_answer_stands_on_stdout_and_its_citations_hold(
 async def test_nothing_in_the_answer_is_obeyed_by_the_terminal(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage.model.say("FINAL(so\x1b]52;c;cm0=\x07, \x1b[2Jthen\r\n\tthat)")
+    stage.model.say("FINAL(so\x1b]52;c;cm0=\x07, \x1b[2Jthen\r\n\tthat: \x1b\u200d[2J👩\u200d💻)")
     assert await terminal.read(settings(stage), [book(stage)], QUESTION) == 0
-    assert capsys.readouterr().out == "so, then\n\tthat\n"
+    assert capsys.readouterr().out == "so, then\n\tthat: \u200d[2J👩\u200d💻\n"
 
 
 async def test_several_files_are_known_by_their_names(stage: Stage) -> None:
