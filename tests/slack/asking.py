@@ -22,6 +22,7 @@ async def asked(here: Office, text: str = TEXT) -> tuple[str, str, str]:
     """The soul asks Alice something: its thread, her message, and the question's ts."""
     thread, root = await called(here)
     ts = await here.slack.speaker.finish(thread, None, text, KEY, ours, question(thread))
+    await here.acked()  # also what the soul said: else it is sent again to whoever is connected next
     await here.caught_up()
     here.woken.clear()
     return thread, root, ts
