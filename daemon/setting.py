@@ -24,6 +24,8 @@ SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header of a request may hold."""
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+LONGEST = 100 * 366 * UNITS["d"]
+"""Seconds that a span of time may have: what is due after that has a date."""
 ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
 """What stands between semicolons, but for those in quotation marks or after a backslash."""
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -190,7 +192,10 @@ def duration(text: str) -> float:
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if not found:
         raise ValueError(unlike(text, "a number with a unit of time"))
-    return float(found[1]) * UNITS[found[2]]
+    span = float(found[1]) * UNITS[found[2]]
+    if span > LONGEST:
+        raise ValueError("is longer than a hundred years")
+    return span
 
 
 def seconds(text: str) -> float:

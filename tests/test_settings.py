@@ -213,6 +213,7 @@ def test_all_bad_keys_are_named_at_once() -> None:
             {"LIMIT_THREAD": "time=10"},
             "LIMIT_THREAD sets time, which is not a number with a unit of time",
         ),
+        ({"CATCH_UP_MAX_AGE": "99999999d"}, "CATCH_UP_MAX_AGE is longer than a hundred years"),
         ({"LIMIT_PERSON": "usd=0"}, "LIMIT_PERSON sets usd to nothing at all. Write it like"),
         (
             SLACK,
