@@ -10,7 +10,7 @@ from pathlib import Path
 
 from daemon.engine.exceptions import JournalError
 
-OURS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock")
+OURS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
 """The files that the daemon makes in its home."""
 READS = "reads"
 """The folder in it with the journals of what was read in a terminal."""

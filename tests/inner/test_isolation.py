@@ -79,7 +79,7 @@ def test_the_words_of_a_program_are_no_options_of_it() -> None:
 
 def test_nothing_of_the_soul_is_seen_by_them_and_all_else_is(tmp_path: Path) -> None:
     """A journal that is made anew while it runs is in no list: the folder has to be empty."""
-    for name in ("journal.db", "journal.db-wal", "journal.index.db"):
+    for name in ("journal.db", "journal.db-wal", "journal.index.db", "backup.db.part"):
         (tmp_path / name).touch()
     for folder in ("reads", "processes", "scripts"):
         (tmp_path / folder).mkdir()
