@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +13,7 @@ from slack_sdk.errors import SlackApiError
 
 from daemon import kinds
 from daemon.engine.event import only
+from daemon.engine.exceptions import JournalDamaged
 from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Earlier, Heard
 from daemon.slack.archive import spoken
@@ -104,7 +106,8 @@ class History:
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
             heard.append(await self._heard(context_key(thread, message.ts), message))
-            own += self._answered(place, ts)
+            with suppress(JournalDamaged):  # then that conversation waits, and this one goes on
+                own += self._answered(place, ts)
         return Earlier(heard=heard[::-1], own=[seq for seq in own if seq])
 
     async def _recent(self, place: kinds.Opened) -> Sequence[Item]:

@@ -48,7 +48,7 @@ def _waiting_for(journal: Journal, message: Message, me: Me, owners: Collection[
         answers = question.event.words or (question.event.resumes and onward(message.text))
         theirs = may_answer(question, message.author, owners) and is_newer(journal, question, message.ts)
         if answers and theirs:
-            found = journal.latest(question.thread, Opened)
-            if found and found.event.channel == message.channel and found.event.ts:
-                return found
+            for found in journal.latest_first(question.thread, Opened):
+                if found.event.channel == message.channel and found.event.ts:
+                    return found
     return None

@@ -16,6 +16,7 @@ from math import inf
 
 from slack_sdk.errors import SlackApiError
 
+from daemon.engine.exceptions import JournalDamaged
 from daemon.kinds import moment
 from daemon.ports import Clock
 from daemon.slack.archive import Archive, Conversation, at, live_threads, spoken
@@ -227,7 +228,10 @@ class Missed:
         for item in sorted(items, key=at):
             message = spoken(item, left.one.id, left.one.kind) if at(item) >= left.since else None
             if message:
-                woken |= await self.inbox.recover(message, late=at(item) < answered)
+                try:
+                    woken |= await self.inbox.recover(message, late=at(item) < answered)
+                except JournalDamaged as damage:  # its conversation waits, and all others are read
+                    log.error("A message in %s is passed over. %s", left.one.id, damage)
                 await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
         for thread in woken:
             self.tell(thread)

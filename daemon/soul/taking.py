@@ -171,10 +171,11 @@ def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> 
 
 
 def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
-    """Was what was written then written after the question was said? What was before answers nothing."""
-    said = question.event.said
-    asked = journal.at(said[0]).event if said else None
-    return not isinstance(asked, Spoken) or moment(ts) > moment(asked.ts)
+    """Was what was written then written after the question was said? What was before answers nothing, and
+    nothing answers a question that is damaged."""
+    first = question.event.said[:1]
+    asked = journal.sound(first)
+    return len(asked) == len(first) and all(moment(ts) > moment(one.event.ts) for one in only(Spoken, asked))
 
 
 def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:

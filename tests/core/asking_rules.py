@@ -96,8 +96,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "words from before a question answer it nowhere",
         "soul/taking.py",
-        "return not isinstance(asked, Spoken) or moment(ts) > moment(asked.ts)",
-        "return True",
+        "all(moment(ts) > moment(one.event.ts) for one in only(Spoken, asked))",
+        "True",
         "tests/stories/test_came_late.py::test_words_that_were_missed_are_no_answer_to_a_newer_question",
     ),
     rule(

@@ -170,8 +170,8 @@ AT_THE_TOP = (
     rule(
         "what asks in a channel is not answered in a DM",
         "slack/meant.py",
-        "found and found.event.channel == message.channel and found.event.ts",
-        "found and found.event.ts",
+        "if found.event.channel == message.channel and found.event.ts",
+        "if found.event.ts",
         f"{TOP}test_what_asks_in_a_channel_is_not_answered_in_a_dm",
     ),
     rule(

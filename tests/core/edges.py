@@ -57,8 +57,8 @@ EDGES = (
     Mutant(
         rule="what the soul answered to a mention is context for the next one",
         file="daemon/slack/history.py",
-        old="            own += self._answered(place, ts)\n",
-        new="",
+        old="                own += self._answered(place, ts)\n",
+        new="                pass\n",
         shown_by=CALLED_IN + "test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one",
     ),
     Mutant(

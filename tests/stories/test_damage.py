@@ -12,8 +12,11 @@ from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 from tests.soak import later
+from tests.stories.choosing import ASKED, answers, choice, deciding, turning
 from tests.stories.process import ended, lived, start
-from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
+from tests.stories.stage import ALICE, BOB, GENERAL, ME, PATIENCE, Stage, reply
+from tests.stories.test_asking import ASK
+from tests.stories.test_away import lose
 from tests.stories.test_forgetting import forgotten
 from tests.tools.forgery import opened, spoil
 
@@ -122,6 +125,40 @@ async def test_a_stop_is_heard_though_a_conversation_at_work_is_damaged(stage: S
     await stage.passing(1, lambda: len(stage.pending("speech")) == 2)
     await stage.post("bob", BOB, "stop")
     await stage.passing(1, lambda: stage.entries("stop"))
+
+
+@pytest.mark.parametrize("kind", ["thread", "spoken"])
+async def test_who_was_asked_in_a_conversation_that_is_damaged_is_heard_elsewhere(
+    stage: Stage, kind: str
+) -> None:
+    await deciding(stage)
+    answers(stage, turning(), choice(ASK))
+    await stage.say("alice", GENERAL, f"{ME} {ASKED}")
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(copy.seqs(kind)[-1], body="null")
+    await stage.wake()
+    stage.model.say(reply("Hello, Alice."))
+    ts = await stage.post("alice", ALICE, "Hello")
+    await stage.passing(1, lambda: stage.entries("turn-ended")[1:])
+    assert await stage.answers(ALICE, ts) == ["Hello, Alice."]
+
+
+async def test_what_is_missed_in_a_conversation_that_is_damaged_keeps_nothing_else_from_being_read(
+    stage: Stage,
+) -> None:
+    root = await stage.say("alice", GENERAL, f"{ME} hello")
+    await stage.sleep()
+    with opened(stage.home / "journal.db") as copy:
+        copy.change(copy.seqs("thread")[-1], body="null")
+    await stage.post("alice", GENERAL, "Are you there?", root)
+    bob = await stage.post("bob", GENERAL, f"{ME} and you?")
+    stage.model.say(reply("Hello, Bob."))
+    lose(stage)
+    await stage.wake()
+    await stage.passing(1, lambda: stage.entries("turn-ended")[1:])
+    assert await stage.answers(GENERAL, bob) == ["Hello, Bob."]
+    assert not stage.soul.slack.catch_up.running
 
 
 async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
