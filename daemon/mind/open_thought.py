@@ -27,7 +27,9 @@ STATES = {"true": "done", "cancelled": "cancelled"}
 HIDES = rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
 """What begins a block of code, or a comment that does not end in its line."""
 QUOTED = re.compile(r"\s{0,3}>")
-SAYS_NOTHING = re.compile(rf"(?P<hides>{HIDES})|(?P<run>`+)[^`\n]*(?P=run)|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>")
+SAYS_NOTHING = re.compile(
+    rf"(?P<hides>{HIDES})|(?P<run>`+)(?!`)[^`\n]*(?P=run)|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>"
+)
 """That; code and comments within a line; and tags that hold nothing."""
 
 
@@ -74,7 +76,7 @@ class Final:
 
     def _begins_apart(self) -> bool:
         """May this line, which is not whole yet, be code or a quotation?"""
-        if self._ends or self._line.count("`") % 2 == 1:
+        if self._ends or "`" in SAYS_NOTHING.sub("", self._line):
             return True
         return bool(QUOTED.match(self._line) or re.search(HIDES, self._line))
 

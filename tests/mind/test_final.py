@@ -27,6 +27,7 @@ SAID = {
     "with code at its beginning": ("<ada-response>```\nx\n```\n</ada-response>", "```\nx\n```"),
     "after code that is no block": ("```x``` <ada-response>Yes.</ada-response>", "Yes."),
     "after code in a line": ("I write `<ada-response>`. <ada-response>Yes.</ada-response>", "Yes."),
+    "in code between two backticks": ("I write ``<ada-response>`` <br/> here.", ""),
     "after a quotation": ("> <ada-response>No.</ada-response>\n<ada-response>Yes.</ada-response>", "Yes."),
     "beside what holds nothing": ('<set-timer in="9s"/><ada-response>Yes.</ada-response>', "Yes."),
     "after a plan": ("<todo-until><step>a</step></todo-until><ada-response>Yes.</ada-response>", "Yes."),
