@@ -241,7 +241,10 @@ class Deeds:
 
 
 def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
-    """The arguments in this payload: an element each, of a list one for each part. Raises ValidationError."""
+    """The arguments in this payload: an element each, of a list one for each part (an empty one is none).
+
+    Raises ValidationError.
+    """
     if definition.args is None:
         return None
     known = definition.args.model_json_schema().get("properties", {})
@@ -250,8 +253,10 @@ def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
         texts.setdefault(child.tag, []).append(child.text)
     given: dict[str, Any] = {}
     for name, found in texts.items():
-        is_list = len(found) > 1 or _may_be_list(known.get(name, {}))
-        given[name] = found if is_list else found[0]
+        if _may_be_list(known.get(name, {})):
+            given[name] = [text for text in found if text]
+        else:
+            given[name] = found if len(found) > 1 else found[0]
     return definition.args.model_validate(given)
 
 

@@ -159,7 +159,7 @@ async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
     assert "name" in results["Count"]
 
 
-@pytest.mark.parametrize("names", [["tea"], ["tea", "mate"]])
+@pytest.mark.parametrize("names", [[""], ["tea"], ["tea", "mate"]])
 def test_of_a_list_each_part_is_an_element(names: list[str]) -> None:
     class Which(Args):
         names: list[str] | None = None
@@ -170,7 +170,7 @@ def test_of_a_list_each_part_is_an_element(names: list[str]) -> None:
     definition = Definition(name="Look", description="Look.", perform=look, args=Which)
     written = "".join(f"<names>{name}</names>" for name in names)
     [payload] = parse(f"<Look>{written}</Look>", slug="ada", actions=["Look"]).payloads
-    assert arguments(definition, payload) == Which(names=names)
+    assert arguments(definition, payload) == Which(names=[name for name in names if name])
 
 
 async def test_what_an_action_with_steps_of_its_own_raises_is_told_too(stage: Stage) -> None:
