@@ -53,6 +53,5 @@ async def test_the_token_in_the_address_lets_in_too(tmp_path: Path, browser: Bro
         await expect(page.locator("#place")).to_have_text("Claudius")
         assert "token" not in page.url
         await page.context.clear_cookies()  # as if there were another token by now
-        await page.evaluate(HIDDEN.format(hidden="true"))
-        await page.evaluate(HIDDEN.format(hidden="false"))
+        await page.evaluate(HIDDEN.format(hidden="true") + HIDDEN.format(hidden="false"))
         await expect(page.get_by_label("The console's token")).to_be_visible()

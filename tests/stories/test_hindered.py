@@ -97,11 +97,16 @@ async def test_a_journal_in_a_closed_folder_is_a_line(tmp_path: Path) -> None:
 
 
 @SOAK
-async def test_a_body_that_is_null_is_a_line(tmp_path: Path) -> None:
+async def test_a_body_that_is_null_keeps_nobody_from_starting_and_the_doctor_names_it(tmp_path: Path) -> None:
     await lived(tmp_path)
     null_body(tmp_path)
-    await says(tmp_path, 74, "cannot be read (its body)")
-    assert "Traceback" not in (await ended(await start(tmp_path, "doctor")))[1]
+    async with running(tmp_path):
+        pass
+    doctor = await start(tmp_path, "doctor")
+    _, told = await ended(doctor)
+    assert doctor.stdout
+    assert "Traceback" not in told
+    assert "its body" in (await doctor.stdout.read()).decode()
 
 
 def shown(home: Path) -> dict[str, str]:
