@@ -230,6 +230,7 @@ async def test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_superv
         started = await workshop.start("it", 200.0)
         folder = workshop.folder(started)
         await until(lambda: holder(folder))
+        wrapper = holder(folder)
     keys = {"anthropic_api_key": "any", "slack_bot_token": "xoxb-1", "slack_app_token": "xapp-1"}
     settings: dict[str, Any] = {"soul_home": tmp_path, **keys}
     gone = Gone(person="U1", all=True, until=workshop.clock.now(), started=[started], said=[])
@@ -238,3 +239,5 @@ async def test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_superv
             await clear(gone)
         fcntl.flock(lives, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises as long as it lives
     assert not folder.exists()
+    assert wrapper
+    await asyncio.to_thread(os.waitpid, wrapper, 0)  # a child of ours, and nobody else's
