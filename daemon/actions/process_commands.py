@@ -23,7 +23,7 @@ from daemon.recipe import Recipe
 MOST_RUNNING = 16
 """Programs that may be running or waiting to as a tick begins, for it to start more."""
 MOST_KEPT = 100
-"""The same of those in the log: what each of them left stands in its folder."""
+"""Programs that may be in the log as a tick begins, for it to start more: each has left a folder."""
 SHOWN = 300
 """Characters of a result in the list."""
 

@@ -36,9 +36,13 @@ def _told(turn: Turn, limited: Limited, sentence: str, **words: str) -> str:
 
 async def _first(turn: Turn, limited: Limited) -> bool:
     """Is this the first message here that meets this bound today, since an owner last let it go on?"""
-    which = f"{limited.resets}:{limited.bound}:{limited.person}:{limited.consents}"
     day = int(turn.began_at // 86_400)
-    return await turn.claim(f"limit:{turn.thread}:{which}:{day}")
+    return await turn.claim(f"limit:{turn.thread}:{named(limited)}:{day}")
+
+
+def named(limited: Limited) -> str:
+    """Part of a key: this bound of theirs, until an owner lets it go on."""
+    return f"{limited.resets}:{limited.bound}:{limited.person}:{limited.consents}"
 
 
 async def at_bound(turn: Turn, memory: WorkingMemory, limited: Limited) -> tuple[WorkingMemory, bool]:

@@ -16,7 +16,7 @@ from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
 from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
-from daemon.mind.consent import DAY, at_bound, consent
+from daemon.mind.consent import DAY, at_bound, consent, named
 from daemon.mind.open_thought import Thinking, Thought, last_plan
 from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Parsed, Payload, element, parse, slug_of
 from daemon.mind.playbook import PLAYBOOKS, playbook
@@ -135,8 +135,7 @@ class _Round:
         if self._is_branch or "timer-fired" in self._codes:
             return True
         said = [entry.seq for entry in self._turn.answers]
-        which = f"{limited.resets}:{limited.bound}:{limited.person}:{limited.consents}"
-        return await self._turn.claim(f"met:{self._turn.thread}:{said}:{which}")
+        return await self._turn.claim(f"met:{self._turn.thread}:{said}:{named(limited)}")
 
     async def _at_bound(self, memory: WorkingMemory, limited: Limited) -> tuple[WorkingMemory, bool]:
         """A branch asks in its root's conversation."""
