@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from daemon.actions.action import Definition
 from daemon.actions.binding import bind
 from daemon.actions.open_context import OpenContext
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import Spawned
 from daemon.ism import Refused, Waiting
@@ -199,7 +199,7 @@ class Deeds:
         text = payload.attributes.get("keep", "10").strip()
         keep = min(int(text[:10]), 1_000) if text.isascii() and text.isdigit() else 10
         seqs = self.memory.seqs
-        came = {entry.seq for entry in self._turn.inputs}
+        came = set(seqs_of(self._turn.inputs))
         before = [seq for seq in seqs if seq < self._turn.number and seq not in came]
         gone = before[: max(len(seqs) - keep, 0)]
         kept = len(seqs) - len(gone)

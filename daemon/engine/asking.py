@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast
 
-from daemon.engine.event import Entry, Input, fingerprint
+from daemon.engine.event import Entry, Input, fingerprint, seqs_of
 from daemon.engine.exceptions import Suspended
 from daemon.engine.keys import part
 from daemon.engine.kinds import Answered, Asked, Match, Received, Waiting, Withdrawn, Woke
@@ -36,7 +36,7 @@ class Asking(Steps):
             return []
         came = [entry for entry in self.execution.news() if wanted(entry)]
         if came:
-            seqs = tuple(entry.seq for entry in came)
+            seqs = tuple(seqs_of(came))
             await self.execution.append(Received(inputs=seqs), key)
             self.execution.received(seqs)
         return came

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
-from daemon.engine.event import Entry, Rank, only
+from daemon.engine.event import Entry, Rank, by_seq, only
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, Unbegun
 from daemon.engine.reading import Reading
@@ -40,7 +40,7 @@ def turn_of(began: Entry[TurnBegan]) -> str:
 def failures(journal: Reading, turn: str) -> list[Entry[AttemptFailed]]:
     """The attempts at this turn that failed by themselves, in order."""
     found = only(AttemptFailed, journal.parts(turn))
-    return cast(list[Entry[AttemptFailed]], sorted(found, key=lambda entry: entry.seq))
+    return cast(list[Entry[AttemptFailed]], by_seq(found))
 
 
 def failed(journal: Reading, thread: str) -> Failed:
@@ -51,7 +51,7 @@ def failed(journal: Reading, thread: str) -> Failed:
     unbegun = journal.of(thread, Unbegun, since=since)
     if began is None or not journal.is_pending(began.seq):
         return unbegun
-    return sorted([*unbegun, *failures(journal, turn_of(began))], key=lambda entry: entry.seq)
+    return by_seq([*unbegun, *failures(journal, turn_of(began))])
 
 
 def tries_to_begin(journal: Reading, thread: str) -> int:

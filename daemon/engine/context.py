@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from daemon.engine.asking import Asking
-from daemon.engine.event import Entry, Input, fingerprint
+from daemon.engine.event import Entry, Input, fingerprint, seqs_of
 from daemon.engine.keys import part
 from daemon.engine.kinds import Asked, Cancel, Received, Sent, Spawned, ThreadEnded, Waiting
 
@@ -78,9 +78,7 @@ class Context(Asking):
         within: float | None = None,
     ) -> list[Joined]:
         """Suspend until these children have ended, or until a time; what came of each, in their order."""
-        woke = await self.wait(
-            closed=[child.seq for child in children], want=want, within=within, name="join"
-        )
+        woke = await self.wait(closed=seqs_of(children), want=want, within=within, name="join")
         return [self._came_of(child, woke.seq) for child in children]
 
     def _came_of(self, child: Entry[Spawned], before: int) -> Joined:
@@ -91,7 +89,7 @@ class Context(Asking):
 
     async def cancel(self, children: Sequence[Entry[Spawned]] = (), reason: str = "cancelled") -> None:
         """Send a stop to these children, or to all that have not ended; in a root, that it has begun."""
-        await self._cancel([child.seq for child in children] or await self._children(), reason)
+        await self._cancel(seqs_of(children) or await self._children(), reason)
 
     async def cancel_all(self, reason: str = "cancelled") -> Sequence[Entry[Spawned]]:
         """Send a stop to all that goes on under this thread, whichever execution began it; what that was."""
@@ -114,9 +112,9 @@ class Context(Asking):
             return ()
         pending = self.execution.journal.pending(Spawned, thread=self.execution.thread)
         if not (whoever or self.execution.parent):  # a root does not end: what others spawned there goes on
-            own = {child.seq for child in self.execution.entries(Spawned)}
+            own = set(seqs_of(self.execution.entries(Spawned)))
             pending = [child for child in pending if child.seq in own]
-        seqs = tuple(child.seq for child in pending)
+        seqs = tuple(seqs_of(pending))
         if seqs:
             await self.execution.append(Received(inputs=seqs), key)
         return seqs
@@ -137,5 +135,5 @@ class Context(Asking):
         self.goes_live(key)
         event = ThreadEnded(status=status, result=result, fingerprint=asked)
         moot = self.execution.journal.pending(Asked, Waiting, thread=self.execution.thread)
-        seqs = [entry.seq for entry in moot]
+        seqs = seqs_of(moot)
         await self.execution.append(event, key, cause=spawned.seq, closes=[spawned.seq], moot=seqs)

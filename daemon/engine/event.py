@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -145,6 +146,16 @@ class Entry(Generic[E]):
 def only(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
     """Those of these entries that are of this kind, or of one derived from it."""
     return [entry for entry in entries if isinstance(entry.event, kind)]
+
+
+def seqs_of(entries: Iterable[Entry[Any]]) -> list[int]:
+    """Their seqs, as they come."""
+    return [entry.seq for entry in entries]
+
+
+def by_seq(entries: Iterable[Entry[E]]) -> list[Entry[E]]:
+    """The same in the order in which they were written."""
+    return sorted(entries, key=attrgetter("seq"))
 
 
 def as_json(entry: Entry[Event]) -> dict[str, Any]:

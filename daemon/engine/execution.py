@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from daemon.engine.answers import Answers
 from daemon.engine.attempts import failures
-from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, only
+from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, by_seq, only, seqs_of
 from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
 from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, parent_of, restarted
 from daemon.engine.kinds import (
@@ -88,7 +88,7 @@ class Execution:
         self.outages = Outages(self, around, self._outage_that_lasts())
 
     def _outage_that_lasts(self) -> Entry[Outage] | None:
-        still = self.journal.still_pending([entry.seq for entry in self._outages])
+        still = self.journal.still_pending(seqs_of(self._outages))
         lasting = [entry for entry in self._outages if entry.seq in still]
         return lasting[0] if lasting else None
 
@@ -205,7 +205,7 @@ class Execution:
         arrived = self.journal.arrived(self.thread)
         if arrived == self._none_since:  # where there is none, there is none until something arrives
             return []
-        mine = {entry.seq for entry in self.inputs}
+        mine = set(seqs_of(self.inputs))
         found = [entry for entry in self.journal.inputs(self.thread) if entry.seq not in mine]
         self._none_since = None if found else arrived
         return found
@@ -233,7 +233,7 @@ class Execution:
 
     def accept(self, entries: Sequence[Entry[Input]]) -> None:
         """These, too, are inputs of this execution, and end with its turn."""
-        known = {entry.seq for entry in self.inputs}
+        known = set(seqs_of(self.inputs))
         self.inputs += [entry for entry in entries if entry.seq not in known]
 
     def answer_to(self, waits: Entry[Any]) -> Entry[Input] | None:
@@ -272,7 +272,7 @@ class Execution:
         found: list[Entry[Event]] = [*self.entries(), *later]
         for key in dict.fromkeys([*self.paths, *turns]):
             found += self.journal.parts(key)
-        return sorted(found, key=lambda entry: entry.seq)
+        return by_seq(found)
 
     def entries(self, *kinds: type[E]) -> list[Entry[E]]:
         """All that is recorded of it, of these kinds (of all, where none is named), in order."""
@@ -331,15 +331,15 @@ class Execution:
         return self._still_pending(entries)
 
     def _still_pending(self, entries: Sequence[Entry[Event]]) -> list[Entry[Event]]:
-        still = set(self.journal.still_pending([entry.seq for entry in entries]))
+        still = set(self.journal.still_pending(seqs_of(entries)))
         return [entry for entry in entries if entry.seq in still]
 
     async def end(self, event: TurnEnded) -> Entry[TurnEnded]:
         """The last entry of this turn: closes what was taken up; where it failed, all that it left open, but
         for what has come of that and was not taken up, what is seen through beside it, and the watches that
         its last words set."""
-        closes = [self.began.seq, *self.journal.still_pending([entry.seq for entry in self.inputs])]
-        closes += self.journal.still_pending([entry.seq for entry in self._outages])
+        closes = [self.began.seq, *self.journal.still_pending(seqs_of(self.inputs))]
+        closes += self.journal.still_pending(seqs_of(self._outages))
         moot = list[int]()
         if event.outcome in ("failed", "stopped", "abandoned"):
             told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from daemon.engine.event import Entry, Event, Input
+from daemon.engine.event import Entry, Event, Input, seqs_of
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import part
@@ -252,7 +252,7 @@ class Outages:
 
     def notice(self) -> None:
         """Something came for the thread: a stop, or a message that has ended no sleep yet, ends this one."""
-        came = {entry.seq for entry in self._execution.unheard()}
+        came = set(seqs_of(self._execution.unheard()))
         if self.asleep and (self._execution.stopping.is_set() or came - self._awoken):
             self._awoken |= came
             self._stir()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, StepEvent
+from daemon.engine.event import Entry, Input, Rank, StepEvent, seqs_of
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
@@ -72,7 +72,7 @@ class Program:
 
     async def began(self, taken: Taken, execution: str) -> TurnBegan:
         """The entry that a turn begins with."""
-        return TurnBegan(execution=execution, inputs=tuple(entry.seq for entry in taken.inputs))
+        return TurnBegan(execution=execution, inputs=tuple(seqs_of(taken.inputs)))
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         """Does this input, which has just come, want the running execution to end?"""

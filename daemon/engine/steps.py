@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, cast, overload
 
-from daemon.engine.event import Entry, StepEvent, fingerprint
+from daemon.engine.event import Entry, StepEvent, fingerprint, seqs_of
 from daemon.engine.exceptions import ControlFlow, Nondeterminism, Unavailable, first_error
 from daemon.engine.execution import Execution
 from daemon.engine.keys import part
@@ -163,7 +163,7 @@ class Steps:
             return await self.execution.append(event, key)
         if isinstance(done, Entry):
             return done
-        came = Received(inputs=tuple(entry.seq for entry in done), fingerprint=asked)
+        came = Received(inputs=tuple(seqs_of(done)), fingerprint=asked)
         return await self.execution.append(came, key)
 
     async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:

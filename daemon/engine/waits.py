@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from daemon.engine.event import Entry, Input, fingerprint
+from daemon.engine.event import Entry, Input, fingerprint, seqs_of
 from daemon.engine.exceptions import EngineError, Fenced, JournalDamaged
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import parent_of, part
@@ -307,7 +307,7 @@ class Waits:
             found = self._journal.of(match.thread, *kinds, since=after)
         fitting = [entry for entry in found if entry.seq <= upto and _fits(match, entry)]
         if match.about is None:
-            return [entry.seq for entry in fitting]
+            return seqs_of(fitting)
         return [entry.seq for entry in fitting if self._fits(match.about, entry)]
 
 

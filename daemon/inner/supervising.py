@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import Fenced, JournalError
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import part
@@ -160,7 +160,7 @@ class Supervisor:
             self._again = False
             with suppress(JournalError, OSError):  # then later
                 await self._log.update()
-                pending = [entry.seq for entry in self._journal.pending(ProcessStarted)]
+                pending = seqs_of(self._journal.pending(ProcessStarted))
                 known = {one.id for one in self._log.all() if not one.branch}
                 entries = self._journal.many([*known.union(pending)])
                 needed = {folder_of(self._home, entry).name for entry in entries}

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from daemon.engine.event import Entry, only
+from daemon.engine.event import Entry, only, seqs_of
 from daemon.kinds import Message, ModelCall, Said, Spoken, StopAsked, Unsaid, moment
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.consent import DAY, at_bound
@@ -114,7 +114,7 @@ async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 def without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """What was refused to the end is not kept: it would be refused again with each message to come."""
-    asked = {entry.seq for entry in turn.answers}
+    asked = set(seqs_of(turn.answers))
     return working_memory(kept for kept in memory.memories if kept.seq not in asked)
 
 

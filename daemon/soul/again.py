@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.engine.event import Entry, Input, only
+from daemon.engine.event import Entry, Input, by_seq, only
 from daemon.engine.kinds import Restarted
 from daemon.kinds import (
     Answered,
@@ -75,7 +75,7 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
             others.update(ended.event.keep)
     said = only(Said, journal.many(sorted(own.difference(turn.first.event.inputs))))
     words = [entry for entry in said if not isinstance(entry.event, Press)]
-    return sorted([*words, *journal.many(sorted(others))], key=lambda entry: entry.seq)
+    return by_seq([*words, *journal.many(sorted(others))])
 
 
 async def void(turn: Turn, answers: Sequence[Entry[Input]]) -> None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from daemon.engine.erasing import Forgotten, erased_key
-from daemon.engine.event import Entry, Input, only
+from daemon.engine.event import Entry, Input, only, seqs_of
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.keys import part, root_of
@@ -193,7 +193,7 @@ class Forgetting:
         if not half:
             return False
         until = self._clock.steady() + PATIENCE
-        while self._journal.still_pending([entry.seq for entry in half]):
+        while self._journal.still_pending(seqs_of(half)):
             left = until - self._clock.steady()
             if left <= 0:
                 break

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, only
+from daemon.engine.event import Entry, Input, Rank, only, seqs_of
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.keys import context_of
@@ -68,7 +68,7 @@ class Soul(Program):
         return taking(journal, waiting, self._world.owners)
 
     async def began(self, taken: Taken, execution: str) -> TurnBegan:
-        inputs = tuple(entry.seq for entry in taken.inputs)
+        inputs = tuple(seqs_of(taken.inputs))
         if taken.resumes:
             first = self._world.journal.get(f"{execution}/began")
             assert first

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, cast
 
-from daemon.engine.event import Entry, Input, fingerprint, only
+from daemon.engine.event import Entry, Input, fingerprint, only, seqs_of
 from daemon.engine.keys import PART, parent_of, part
 from daemon.engine.kinds import Cancel, Received, Spawned, ThreadEnded, Waiting
 from daemon.engine.reading import Reading
@@ -86,7 +86,7 @@ async def _put(turn: Voice, key: str, name: str, question: Question) -> Sequence
         about = fingerprint(name, _asked(question, ()), question.wait)
         buttons = Choices(asked=key, choices=tuple(question.choices), question=about)
     spoken = await turn.speech_at(part(key, SAY)).close(question.text, buttons)
-    return tuple(entry.seq for entry in spoken)
+    return tuple(seqs_of(spoken))
 
 
 async def _wish(turn: Voice, key: str, question: Question) -> None:
@@ -168,7 +168,7 @@ def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
     newer = [journal.at(seq) for seq in kept if seq > asked.seq]
     summed_up = [entry.seq for entry in only(ContextCleared, newer) if not entry.event.seqs]
     said = [seq for seq in kept if seq in theirs]
-    heard = [entry.seq for entry in past.heard]
+    heard = seqs_of(past.heard)
     return [*summed_up, *said, *heard]
 
 
@@ -233,7 +233,7 @@ async def withdraw(turn: Voice) -> tuple[int, int]:
     were let go of, and how many branches? A branch that is stopped ends those under it by its own end.
     """
     under = watches_of(turn.world.journal, turn.thread)
-    withdrawn = await turn.ctx.withdraw([watch.seq for watch in under])
+    withdrawn = await turn.ctx.withdraw(seqs_of(under))
     root = not turn.execution.parent
     branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped") if root else ()
     await see_off(turn, withdrawn)

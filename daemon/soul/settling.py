@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from daemon.engine.event import Entry, Event, only
+from daemon.engine.event import Entry, Event, only, seqs_of
 from daemon.kinds import CardBegan, SpeechBegan
 from daemon.soul import card
 from daemon.soul.message import speech_of
@@ -44,5 +44,5 @@ async def _end_card(turn: Voice, recorded: Sequence[Entry[Any]]) -> None:
 
 def _pending(turn: Voice, kind: type[E], recorded: Sequence[Entry[Any]]) -> list[Entry[E]]:
     begun = only(kind, recorded)
-    still = set(turn.world.journal.still_pending([entry.seq for entry in begun]))
+    still = set(turn.world.journal.still_pending(seqs_of(begun)))
     return [entry for entry in begun if entry.seq in still]

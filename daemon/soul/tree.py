@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Event, only
+from daemon.engine.event import Entry, Event, only, seqs_of
 from daemon.engine.keys import root_of
 from daemon.engine.kinds import Spawned, ThreadEnded, Waiting, Withdrawn
 from daemon.engine.reading import Reading
@@ -69,7 +69,7 @@ class Tree:
         if self.root == INNER and branch_of(thread) != branch_of(self.thread):
             return False  # begun in another view: what is known here may not be known there
         begun = self._journal.tree(self.root, Spawned)
-        mine = {entry.seq for entry in self._spawned}
+        mine = set(seqs_of(self._spawned))
         there = [entry for entry in begun if entry.seq < self._since or entry.seq in mine]
         return any(entry.event.thread == thread for entry in there)
 
@@ -115,14 +115,14 @@ class Tree:
             await self._watch([branch], collect)
 
     async def _watch(self, branches: Sequence[Entry[Spawned]], collect: bool) -> None:
-        seqs = [branch.seq for branch in branches]
+        seqs = seqs_of(branches)
         note = {"branches": [branch.event.thread for branch in branches], "collect": collect}
         await self._ctx.watch(closed=seqs, note=note, name="answers")
 
     async def cancel(self) -> Sequence[str]:
         """Stop its branches, whose answers nobody waits for any more; the ids of these."""
         branches = self.branches
-        watches = [entry.seq for entry in self._watches]
+        watches = seqs_of(self._watches)
         if watches:
             await self._ctx.unwatch(watches)
         if branches:
@@ -149,7 +149,7 @@ class Tree:
         """Will it not fire? Not where there is none of this id."""
         found = [entry for entry in self.timers if timer_id(entry) == id]
         if found:
-            await self._ctx.unwatch([entry.seq for entry in found])
+            await self._ctx.unwatch(seqs_of(found))
         return bool(found)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, only
+from daemon.engine.event import Entry, Input, Rank, by_seq, only, seqs_of
 from daemon.engine.keys import last_words
 from daemon.engine.kinds import Received
 from daemon.errors import SpeechRefused
@@ -212,7 +212,7 @@ class Turn(Voice):
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         came = in_order(said)
         if self.came:
-            came = sorted([*came, *self.came], key=lambda entry: entry.seq)
+            came = by_seq([*came, *self.came])
         known = [*self.past.kept, *self._carried]
         return working_memory([*map(remember, core), *known, *map(remember, came)])
 
@@ -386,10 +386,10 @@ class Turn(Voice):
                 seen += self.world.journal.many(entry.event.seqs)
                 if entry.event.text:
                     seen.append(entry)
-        first = {entry.seq for entry in self.inputs}
+        first = set(seqs_of(self.inputs))
         accepted = [e for e in self.execution.inputs if e.seq not in first and isinstance(e.event, Said)]
         public: list[Entry[Any]] = [*in_order([*self.heard, *self._said])]
-        public += sorted([*self.came, *seen, *accepted], key=lambda entry: entry.seq)
+        public += by_seq([*self.came, *seen, *accepted])
         unique = {entry.seq: entry for entry in public}
         return TurnEnded(outcome="suspended", keep=self._keep(working_memory(map(remember, unique.values()))))
 

@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, StepEvent
+from daemon.engine.event import Entry, Input, StepEvent, seqs_of
 from daemon.engine.keys import root_of
 from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
@@ -148,7 +148,7 @@ class Voice(Scope):
     def _waits(self) -> Received | None:
         waits = self.world.journal.pending(Waiting, thread=self.thread)
         mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
-        seqs = tuple(entry.seq for entry in mine)
+        seqs = tuple(seqs_of(mine))
         return Received(inputs=seqs) if seqs else None
 
     async def claim(self, key: str) -> bool:

@@ -17,7 +17,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "what is not absorbed stays open",
         "engine/execution.py",
-        "self.journal.still_pending([entry.seq for entry in self.inputs])]",
+        "self.journal.still_pending(seqs_of(self.inputs))]",
         "self.journal.still_pending([entry.seq for entry in self.journal.inputs(self.thread)])]",
         "burst",
     ),
@@ -66,8 +66,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "what an earlier turn of a body absorbed is paid once",
         "engine/execution.py",
-        "*self.journal.still_pending([entry.seq for entry in self.inputs])]",
-        "*[entry.seq for entry in self.inputs]]",
+        "*self.journal.still_pending(seqs_of(self.inputs))]",
+        "*seqs_of(self.inputs)]",
         "looked/kills",
     ),
     rule(
