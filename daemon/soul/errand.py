@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from daemon.engine.event import Entry
 from daemon.engine.reading import Reading
@@ -11,18 +11,26 @@ from daemon.process import Became
 from daemon.soul.scope import Scope
 
 
+def first_input(journal: Reading, execution: str) -> Entry[Any]:
+    """What this execution was begun for, or the first of that."""
+    began = cast(Entry[TurnBegan], journal.get(f"{execution}/began"))
+    return journal.at(began.event.inputs[0])
+
+
 def errand_of(journal: Reading, execution: str) -> Entry[ToSay] | None:
     """What is to be said, if this execution is to say it, or to ask an owner whether it may."""
-    began = cast(Entry[TurnBegan], journal.get(f"{execution}/began"))
-    first = journal.at(began.event.inputs[0])
-    return cast(Entry[ToSay], first) if isinstance(first.event, ToSay) else None
+    first = first_input(journal, execution)
+    return first if isinstance(first.event, ToSay) else None
 
 
-async def report(turn: Scope, wanted: Entry[ToSay], outcome: Became) -> None:
-    """The inner life is to know what became of it: the first that is told counts, and nothing else.
+async def report(turn: Scope, execution: str, outcome: Became) -> None:
+    """The inner life is to know what became of what this execution was to say: the first that is told counts.
 
     No step: whoever ends the execution that asks has steps of its own, and finds here that it was done.
     """
+    wanted = errand_of(turn.world.journal, execution)
+    if wanted is None:
+        return
     key = f"said-out:{wanted.key}"
     if turn.world.journal.get(key) is None:
         told = SaidOut(by=wanted.event.by, to=wanted.event.to or turn.thread, outcome=outcome)

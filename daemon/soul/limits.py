@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from daemon.engine.event import Entry, Event
@@ -16,10 +17,13 @@ from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, Answered, Limited, Message, ModelCall
 from daemon.limits import Limits
+from daemon.mind.payloads import element
 from daemon.ports import Clock
 from daemon.soul.budget import Budget
 from daemon.soul.spent import NOTHING, Spent, by_execution, lifts
 
+WARNINGS = (75, 90, 95)
+"""Percent of a bound at which the soul is told how near it is."""
 MOST = 1_000
 """How many threads' counts are kept at hand; another one is counted anew."""
 
@@ -37,6 +41,27 @@ class Share:
     def percent(self) -> float:
         """How much of it."""
         return 100.0 * self.used / self.most
+
+    @property
+    def warning(self) -> int:
+        """The last of the warnings that is due; 0 where none is."""
+        due = 0
+        for percent in WARNINGS:
+            if self.percent >= percent:
+                due = percent
+        return due
+
+    @property
+    def told(self) -> str:
+        """What the soul is told of it."""
+        return element(
+            "budget",
+            bound=self.bound,
+            of=self.resets,
+            percent=self.warning,
+            used=f"{self.used:g}",
+            limit=f"{self.most:g}",
+        )
 
 
 class Gauge:
@@ -90,6 +115,11 @@ class Gauge:
             return Limited(bound=bound, resets="turn")
         return self._beyond_a_turn(root, people)
 
+    def consents(self, thread: str) -> int:
+        """How often an owner has let something go on in this thread."""
+        given = self._journal.of(thread, Answered)
+        return len([one for one in given if lifts(one.event, self._budget.owners)])
+
     @contextmanager
     def calling(self, root: str) -> Iterator[None]:
         """While inside, a call is on its way in this tree: branches that think at once count each other's."""
@@ -115,12 +145,13 @@ class Gauge:
             ):
                 if most:
                     shares.append(Share(resets=resets, bound=bound, used=used, most=most))
-        return max(shares, key=lambda share: share.percent, default=None)
+        return max(shares, key=attrgetter("percent"), default=None)
 
     def _beyond_a_turn(self, root: str, people: Iterable[str]) -> Limited | None:
         if root == INNER:
-            used_up = self._budget.today().inner >= self._inner
-            return Limited(bound="money", resets="inner") if used_up else None
+            if self._budget.today().inner < self._inner:
+                return None
+            return Limited(bound="money", resets="inner")
         if self._thread != Limits():
             bound = self.tree(root, "thread").reaches(self._thread)
             if bound:

@@ -32,12 +32,12 @@ from daemon.kinds import (
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Process, Transition
-from daemon.soul import again, outage, questions, settling
+from daemon.soul import again, ending, outage, questions, settling
 from daemon.soul.carrying import carry_over
 from daemon.soul.node import INTERRUPTED
 from daemon.soul.overhearing import overhear
 from daemon.soul.reminding import reminded
-from daemon.soul.taking import THINKING, from_within, taking
+from daemon.soul.taking import THINKING, from_within, taking, yields
 from daemon.soul.taking import Taken as TakenBySoul
 from daemon.soul.turn import Turn
 from daemon.soul.voice import UNKNOWN
@@ -100,8 +100,7 @@ class Soul(Program):
             return True
         if isinstance(entry.event, ToSay):
             return False
-        afterthought = all(one.event.rank is Rank.AFTER for one in execution.first_inputs)
-        return afterthought and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
+        return yields(execution.first_inputs) and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
 
     # It runs
 
@@ -157,10 +156,10 @@ class Soul(Program):
 
     def ended(self, ctx: Context, result: object) -> TurnEnded:
         assert isinstance(result, Turn)
-        return result.completed()
+        return ending.completed(result)
 
     def suspended(self, ctx: Context) -> TurnEnded:
-        return Turn(self._world, ctx).suspended()
+        return ending.suspended(Turn(self._world, ctx))
 
     async def settle(self, ctx: Context) -> None:
         """After a restart: what was begun in the world is brought to an end."""
@@ -179,8 +178,8 @@ class Soul(Program):
             await _tick_failed(turn)
         await turn.relay(NO_ANSWER)
         await turn.became("refused")
-        if not turn.is_refused:
-            was_answered = turn.was_answered
+        if not ending.is_refused(turn):
+            was_answered = ending.was_answered(turn)
             await settling.settle_card(turn)
             await _let_go(turn)
             if not was_answered:
@@ -208,7 +207,7 @@ class Soul(Program):
             await _last_word(turn, "stopped")
 
     def gave_up(self, ctx: Context) -> TurnEnded:
-        return Turn(self._world, ctx).failed()
+        return ending.failed(Turn(self._world, ctx))
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
         """Whoever pressed what nobody asks any more is told so, and its buttons go."""
@@ -258,7 +257,7 @@ async def _let_go(turn: Turn) -> None:
     for question in only(Asked, done):
         await questions.settle(turn, question, answers.get(question.seq, ""))
     for spoken in questions.half_asked(done):
-        await questions.take_buttons(turn, spoken, questions.settling(spoken))
+        await questions.settle_half_asked(turn, spoken)
 
 
 async def _last_word(turn: Turn, name: str) -> None:

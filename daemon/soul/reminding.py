@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import ThreadEnded, Waiting, Woke
 from daemon.engine.reading import Reading
-from daemon.kinds import INNER_WAIT, InnerMessage, TickDue
+from daemon.kinds import INNER_WAIT, InnerMessage, SharedFile, TickDue, Timer
 from daemon.mind.payloads import element
-from daemon.soul import questions
 from daemon.soul.tree import came_of, timer_id
 
 COMPLETED = "completed"
@@ -21,7 +21,8 @@ def reminded(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> Input:
     """The input of this wait's thread; `woke` tells what has come."""
     note: Mapping[str, Any] = waiting.event.note
     if INNER_WAIT in note:
-        return TickDue(why=_why(journal, waiting, woke), notes=woke.matched or tuple(note.get("woke", ())))
+        notes = woke.matched or tuple(note.get("woke", ()))
+        return TickDue(why=_why(journal, waiting, woke), notes=notes)
     if "branches" in note:
         ended = came_of(journal, waiting)
         if note["collect"]:
@@ -30,7 +31,18 @@ def reminded(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> Input:
     if "timer" in note:
         fired = element(TIMER_FIRED, id=timer_id(waiting), label=note["timer"])
         return InnerMessage(code=TIMER_FIRED, text=fired)
-    return questions.reminded(note)
+    return _timer(note)
+
+
+def noted(reminder: Timer) -> Mapping[str, Any]:
+    """A reminder as JSON, to be kept in the wait for its time."""
+    return asdict(reminder)
+
+
+def _timer(note: Mapping[str, Any]) -> Timer:
+    """The reminder that was noted."""
+    files = tuple(SharedFile(**file) for file in note["files"])
+    return Timer(**{**note, "files": files})
 
 
 def _why(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> str:
@@ -47,7 +59,9 @@ def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InnerMessage:
     """What one branch came to."""
     if ended is None:
         return InnerMessage(sender=branch, text="", status="missing")
-    status = "" if ended.event.status == COMPLETED else ended.event.status
+    status = ended.event.status
+    if status == COMPLETED:
+        status = ""
     return InnerMessage(sender=branch, text=str(ended.event.result or ""), status=status)
 
 
@@ -56,10 +70,12 @@ def _collected(ended: Sequence[Entry[ThreadEnded] | None]) -> str:
     lines = []
     successful = 0
     for index, one in enumerate(ended, 1):
-        if one and one.event.status == COMPLETED:
+        if one is None:
+            lines.append(element("missing", index=index, reason="missing"))
+        elif one.event.status == COMPLETED:
             successful += 1
             lines.append(element("result", str(one.event.result or ""), index=index))
         else:
-            lines.append(element("missing", index=index, reason=one.event.status if one else "missing"))
+            lines.append(element("missing", index=index, reason=one.event.status))
     inside = "\n".join(lines)
     return f'<fan-out-complete total="{len(ended)}" successful="{successful}">\n{inside}\n</fan-out-complete>'

@@ -185,11 +185,9 @@ def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:
     return said.seq < stop.seq
 
 
-def awaited(
-    journal: Reading, questions: Iterable[Entry[Asked]], message: Entry[Input], owners: Collection[str]
-) -> bool:
-    """Does one of these questions wait for this message, which no other execution should take for itself?"""
-    for question in questions:
+def is_awaited(journal: Reading, message: Entry[Input], owners: Collection[str]) -> bool:
+    """Does a question of its thread wait for it, so that no other execution should take it for itself?"""
+    for question in journal.pending(Asked, thread=message.thread):
         waits = question.event.words or (question.event.resumes and onward(_words(message)))
         theirs = may_answer(question, message.author, owners) and is_newer(journal, question, _ts(message))
         if waits and theirs:
@@ -201,6 +199,11 @@ def onward(text: str) -> bool:
     """Does it say no more than "go on"?"""
     words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
     return " ".join(word for word in words if word not in POLITE) in ONWARD
+
+
+def yields(inputs: Sequence[Entry[Input]]) -> bool:
+    """Are they afterthoughts alone, for which nobody waits?"""
+    return all(entry.event.rank is Rank.AFTER for entry in inputs)
 
 
 def from_within(inputs: Sequence[Entry[Input]]) -> list[Entry[SelfCall | InnerMessage]]:
@@ -220,7 +223,9 @@ def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
     said: Entry[Any] | None = journal.latest(root, Message, before=before)
     if said is None:
         said = journal.latest(root, StopAsked, before=before)
-    return [said] if said else []
+    if said is None:
+        return []
+    return [said]
 
 
 def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, by_seq, only, seqs_of
-from daemon.engine.keys import last_words
-from daemon.engine.kinds import Received
-from daemon.errors import SpeechRefused
+from daemon.engine.event import Entry, Input, Rank, by_seq, only
+from daemon.engine.reading import ALWAYS
 from daemon.kinds import (
     INNER,
     Answered,
-    Asked,
     CarriedOver,
+    InnerMessage,
     Limited,
     Message,
     Overheard,
@@ -28,38 +25,26 @@ from daemon.kinds import (
     ReadingEnded,
     Said,
     SelfCall,
-    SpeechBegan,
-    Spoken,
     SystemMessage,
     Timer,
     ToSay,
     TransitionTaken,
-    TurnEnded,
-    Unsaid,
-    Wish,
 )
 from daemon.limits import ITERATIONS, Limits
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.payloads import element
-from daemon.mind.recall import remember
+from daemon.mind.recall import recall
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
-from daemon.soul import node, questions
-from daemon.soul.aloud import aloud
-from daemon.soul.course import where
+from daemon.soul import node, questions, wishes
 from daemon.soul.facts import facts, last_execution
-from daemon.soul.message import is_broken_off
-from daemon.soul.past import originals
-from daemon.soul.reminding import TIMER_FIRED
+from daemon.soul.reminding import TIMER_FIRED, noted
 from daemon.soul.spent import lifts
-from daemon.soul.taking import THINKING, asked_last, awaited, from_within, in_order, to_answer
+from daemon.soul.taking import THINKING, asked_last, from_within, in_order, is_awaited, to_answer, yields
 from daemon.soul.tree import Tree, branch_of
 from daemon.soul.voice import Voice
 from daemon.soul.world import World
 
 T = TypeVar("T")
-WARNINGS = (75, 90, 95)
-"""Percent of a bound at which the soul is told how near it is."""
 
 
 class Turn(Voice):
@@ -82,12 +67,17 @@ class Turn(Voice):
         self.tree = Tree(ctx, world.depth)
         self.came: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
-        self._said = to_answer(self.inputs)
-        self.answers: Sequence[Entry[Said]] = self._said or self._still_to_answer()
+        self.said: Sequence[Entry[Said]] = to_answer(self.inputs)
+        """What people said to it."""
+        self.answers = self.said
+        if self.came and not self.said:
+            self.answers = asked_last(world.journal, self.root, self.first.seq)
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
         self.mood = world.pasts.dms.mood(self.thread, self.first.seq) or self.past.mood or ""
         self.known = world.people.known(self.answers, self.thread, self.first.seq)
-        self.params: Mapping[str, Any] = self.past.params if self.apart is None else self.apart
+        self.params = self.past.params
+        if self.apart is not None:
+            self.params = self.apart
         self.heard: Sequence[Entry[Any]] = self.past.heard
         self.memory = self._recall()
         for found in only(Overheard, self.execution.lifetime()):
@@ -98,16 +88,18 @@ class Turn(Voice):
     @property
     def late(self) -> bool:
         """Did all of it come after its thread had turned to something else? A timer is never late."""
-        if not self.came or self._said or self.past.process in (None, "", THINKING):
+        if not self.came or self.said or self.past.process in (None, "", THINKING):
             return False
-        return not any(getattr(entry.event, "code", "") == TIMER_FIRED for entry in self.came)
+        codes = [message.event.code for message in only(InnerMessage, self.came)]
+        return TIMER_FIRED not in codes
 
     def self_calls(self) -> int:
         """How often it had called itself in this tree since a person spoke, or an owner let it."""
-        journal, calls = self.world.journal, 0
-        word = journal.latest(self.root, Message, before=self.first.seq)
-        tree = branch_of(self.thread) if self.root == INNER else self.root
-        for entry in journal.tree(tree, SelfCall, Answered, since=word.seq if word else 0):
+        tree = self.root
+        if tree == INNER:
+            tree = branch_of(self.thread)
+        calls = 0
+        for entry in self.world.journal.tree(tree, SelfCall, Answered, since=self._last_word(self.first.seq)):
             if entry.seq >= self.first.seq:
                 break
             if isinstance(entry.event, SelfCall):
@@ -118,15 +110,20 @@ class Turn(Voice):
 
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
-        since = self.world.journal.latest(self.root, Message, before=self.first.seq)
         plan = self.world.journal.latest(self.thread, PlanMade, before=self.first.seq)
-        if plan is None or (since and plan.seq < since.seq and self.past.process != THINKING):
+        if plan is None:
+            return ()
+        is_over = plan.seq < self._last_word(self.first.seq)
+        if is_over and self.past.process != THINKING:
             return ()
         return plan.event.left
 
-    def _still_to_answer(self) -> Sequence[Entry[Said]]:
-        """The person's message that all that comes from within is about."""
-        return asked_last(self.world.journal, self.root, self.first.seq) if self.came else ()
+    def _last_word(self, before: int = ALWAYS) -> int:
+        """The seq of what was said last to the soul in this tree; 0 where nothing was."""
+        word = self.world.journal.latest(self.root, Message, before=before)
+        if word is None:
+            return 0
+        return word.seq
 
     @property
     def must_answer(self) -> bool:
@@ -141,60 +138,31 @@ class Turn(Voice):
     @property
     def silent(self) -> bool:
         """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
-        unasked = only(ToSay, self.inputs)
-        return bool(unasked) or all(entry.event.rank is Rank.AFTER for entry in self.inputs)
-
-    @property
-    def is_refused(self) -> bool:
-        """Did Slack take nothing in this conversation before its last words? Then it has none."""
-        told = last_words(self.execution.id, "")
-        failed = [one.event for one in self.execution.failed if not one.event.at.startswith(told)]
-        return bool(failed) and failed[-1].error == SpeechRefused.__name__
-
-    @property
-    def was_answered(self) -> bool:
-        """Was all said that it began to say since it last heard anything, and does it ask nothing?
-
-        Then, if nothing failed, it was only killed after that.
-        """
-        journal = self.world.journal
-        done = journal.recorded(self.execution.id)
-        half_done = [entry.seq for entry in done if isinstance(entry.event, SpeechBegan | Asked)]
-        if self.execution.failed or journal.still_pending(half_done) or questions.half_asked(done):
-            return False
-        heard = [self.execution.began, *only(Received, done)]
-        last_heard = max(entry.seq for entry in heard)
-        receipts = [entry for entry in done if isinstance(entry.event, Spoken | Unsaid)]
-        since = [entry for entry in receipts if entry.seq > last_heard]
-        return bool(only(Spoken, since)) and not is_broken_off(since[-1])
+        return yields(self.inputs) or bool(only(ToSay, self.inputs))
 
     @property
     def wished(self) -> Question | None:
         """What a branch wants to ask here, of those who can read it, if this turn is about that."""
-        wish = self._wish
-        return questions.wished(wish, self._readers) if wish else None
+        return wishes.wished(self)
 
     async def wait_for_other_wishes(self) -> bool:
         """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
-        return await questions.wait_for_other_wishes(self)
+        return await wishes.wait_for_others(self)
 
     async def answered_since(self, question: Question) -> Answer | None:
         """How the same bound was answered for another branch, after this one wished to ask."""
-        return await questions.answered_since(self, question)
+        return await wishes.answered_since(self, question)
 
-    @property
-    def _wish(self) -> Wish | None:
-        return questions.wish_of(self.world.journal, self.execution.id)
+    async def relay(self, answer: Answer) -> None:
+        """Hand on what people answered to the branch that wished to ask it."""
+        await wishes.relay(self, self.execution.id, answer)
 
     @property
     def deciders(self) -> Sequence[str]:
         """Those of the owners who can read this conversation: in a DM, only whose it is; in none, nobody."""
-        return self._readers(self.owners) if self.root != INNER else ()
-
-    def _readers(self, people: Sequence[str]) -> Sequence[str]:
-        if self.opened is None or self.opened.event.where != "dm":
-            return people
-        return [person for person in people if person == self.opened.event.user]
+        if self.root == INNER:
+            return ()
+        return self.readers(self.owners)
 
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""
@@ -202,19 +170,24 @@ class Turn(Voice):
 
     def facts(self) -> Facts | None:
         """What this execution has done, or if it is beside the thread's matter, the one before it."""
-        journal, places = self.world.journal, self.world.people.places
-        here = self.execution.id if self.apart is None else last_execution(journal, places, self.thread)
-        return facts(journal, here, self.world.console) if here else None
+        journal = self.world.journal
+        execution = self.execution.id
+        if self.apart is not None:
+            execution = last_execution(journal, self.world.people.places, self.thread)
+        if not execution:
+            return None
+        return facts(journal, execution, self.world.console)
+
+    # What it sees
 
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
-        said = [entry for entry in (*self.heard, *self._said) if self.is_new(entry.seq)]
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
-        came = in_order(said)
+        known = [*self.past.kept, *self._carried]
+        came = in_order([entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)])
         if self.came:
             came = by_seq([*came, *self.came])
-        known = [*self.past.kept, *self._carried]
-        return working_memory([*map(remember, core), *known, *map(remember, came)])
+        return working_memory([*recall(core), *known, *recall(came)])
 
     def overhear(self, found: Overheard) -> None:
         """What was said before the soul was called in: it sees it from now on."""
@@ -237,7 +210,9 @@ class Turn(Voice):
 
     def said_in_dm(self) -> Sequence[Memory]:
         """What is to be summed up of this DM: nothing of one conversation alone."""
-        return self.world.pasts.dms.to_sum_up(self.thread, self.first.seq) if self.in_dm else ()
+        if not self.in_dm:
+            return ()
+        return self.world.pasts.dms.to_sum_up(self.thread, self.first.seq)
 
     # Steps
 
@@ -246,16 +221,33 @@ class Turn(Voice):
         found = await self.ctx.notice("limit", lambda: self._limited(limits))
         return found.event if found else None
 
-    def _limited(self, limits: Limits | None) -> Limited | None:
+    def _limited(self, limits: Limits | None = None) -> Limited | None:
         gauge = self.world.gauge
         if self.process == THINKING:
             standing = gauge.in_the_open(self.root, self.people)
         else:
-            standing = gauge.standing(self.execution.lifetime(), self.people, limits=limits)
+            standing = gauge.standing(self.execution.lifetime(), self.people, limits)
         if standing is None:
             return None
-        given = [one for one in self.world.journal.of(self.thread, Answered) if lifts(one.event, self.owners)]
-        return replace(standing, consents=str(len(given)))
+        return replace(standing, consents=str(gauge.consents(self.thread)))
+
+    async def warned(self) -> Entry[SystemMessage] | None:
+        """That a bound of this tree is near: once at each of the warnings, for each consent of an owner."""
+        warning = None
+        if not self.execution.record.replaying:
+            warning = await self._warning()
+        return await self.ctx.notice("budget", lambda: warning)
+
+    async def _warning(self) -> SystemMessage | None:
+        gauge = self.world.gauge
+        share = gauge.nearest(self.root)
+        if share is None or not share.warning:
+            return None
+        which = f"{share.resets}:{share.bound}:{share.warning}"
+        since = f"{self._last_word()}:{gauge.consents(self.root)}"
+        if await self.claim(f"warned:{self.root}:{which}:{since}"):
+            return SystemMessage(text=share.told)
+        return None
 
     def at(self, ctx: Context, *, alone: bool = True) -> Self:
         """The same, with its steps in this context."""
@@ -265,49 +257,38 @@ class Turn(Voice):
 
     async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other; each is given a turn with steps of its own, named by its place."""
-
-        async def run(job: Callable[[Turn], Awaitable[T]], ctx: Context) -> T:
-            return await job(self.at(ctx, alone=len(jobs) == 1))
-
-        branches = [(self.ctx.within(str(place)), partial(run, job)) for place, job in enumerate(jobs, 1)]
+        branches = []
+        for place, job in enumerate(jobs, 1):
+            ctx = self.ctx.within(str(place))
+            branches.append((ctx, self._branch(job, alone=len(jobs) == 1)))
         return await self.ctx.gather(*branches)
 
-    async def warned(self) -> Entry[SystemMessage] | None:
-        """That a bound of this tree is near: once at each of the warnings, for each consent of an owner."""
-        share = None if self.execution.record.replaying else self.world.gauge.nearest(self.root)
-        reached = [percent for percent in WARNINGS if share and share.percent >= percent]
-        text = ""
-        if share and reached:
-            answered = self.world.journal.of(self.root, Answered)
-            given = [one for one in answered if lifts(one.event, self.owners)]
-            word = self.world.journal.latest(self.root, Message)
-            since = f"{word.seq if word else 0}:{len(given)}"
-            which = f"{share.resets}:{share.bound}:{reached[-1]}"
-            if await self.claim(f"warned:{self.root}:{which}:{since}"):
-                text = element(
-                    "budget",
-                    bound=share.bound,
-                    of=share.resets,
-                    percent=reached[-1],
-                    used=f"{share.used:g}",
-                    limit=f"{share.most:g}",
-                )
-        return await self.ctx.notice("budget", lambda: SystemMessage(text=text) if text else None)
+    def _branch(
+        self, job: Callable[[Turn], Awaitable[T]], *, alone: bool
+    ) -> Callable[[Context], Awaitable[T]]:
+        async def run(ctx: Context) -> T:
+            return await job(self.at(ctx, alone=alone))
+
+        return run
+
+    async def read_deeply(
+        self, question: str, load: Load, interrupt: Interrupt | None = None
+    ) -> Entry[ReadingEnded]:
+        """Answer a question about what `load` brings, however long it is."""
+        if self.world.readings is None:
+            raise LookupError("this soul has nowhere to run programs")
+        return await node.read(self, self.world.readings, question, load, interrupt, self._limited)
 
     # What came meanwhile
 
     async def look(self) -> Sequence[Entry[Said]]:
         """What came since, and waits, in Slack's order; without what another execution waits for."""
+        return in_order(await self.ctx.receive(self._may_take))
 
-        def wanted(entry: Entry[Input]) -> bool:
-            if not isinstance(entry.event, Said):
-                return False
-            questions_here = self.world.journal.pending(Asked, thread=self.thread)
-            return entry.event.rank is Rank.STOP or not awaited(
-                self.world.journal, questions_here, entry, self.owners
-            )
-
-        return in_order(await self.ctx.receive(wanted))
+    def _may_take(self, entry: Entry[Input]) -> bool:
+        if not isinstance(entry.event, Said):
+            return False
+        return entry.event.rank is Rank.STOP or not is_awaited(self.world.journal, entry, self.owners)
 
     def absorb(self, inputs: Sequence[Entry[Any]]) -> None:
         """These, too, are answered by this turn."""
@@ -330,25 +311,7 @@ class Turn(Voice):
 
     async def remind(self, reminder: Timer, seconds: float) -> None:
         """This will be an input of this thread so many seconds after it began, or last heard an answer."""
-        note = questions.noted(reminder)
-        await self.ctx.watch(within=seconds, since=self.began_at, note=note, name="remind")
-
-    async def read_deeply(
-        self, question: str, load: Load, interrupt: Interrupt | None = None
-    ) -> Entry[ReadingEnded]:
-        """Answer a question about what `load` brings, however long it is."""
-        if self.world.readings is None:
-            raise LookupError("this soul has nowhere to run programs")
-        return await node.read(
-            self, self.world.readings, question, load, interrupt, partial(self._limited, None)
-        )
-
-    async def relay(self, answer: Answer) -> None:
-        """Hand on what people answered to the branch that wished to ask it."""
-        if self._wish:
-            await questions.relay(self, self._wish, answer)
-
-    # How it goes on, and ends
+        await self.ctx.watch(within=seconds, since=self.began_at, note=noted(reminder), name="remind")
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""
@@ -357,44 +320,3 @@ class Turn(Voice):
         self.process = transition.to
         self.params = transition.params
         self.memory = transition.memory
-
-    def completed(self) -> TurnEnded:
-        """The entry that this turn ends with: what `memory` holds that no turn has kept is kept."""
-        return TurnEnded(outcome="completed", keep=self._keep(self.memory), **where(self))
-
-    def failed(self) -> TurnEnded:
-        """The same, where it was given up: of the messages nothing is kept, one of them may be the poison.
-
-        One that was answered, and that the daemon died of afterwards, has not failed.
-        """
-        for taken in only(TransitionTaken, self.world.journal.under(self.ctx.path)):  # where its end led it
-            self.process, self.params = taken.event.to, taken.event.params
-        if self.is_refused:
-            return TurnEnded(outcome="abandoned", **where(self))
-        said = self.execution.entries(Spoken)
-        if self.was_answered:
-            return replace(self.completed(), keep=self._keep(self.memory.with_memory(*map(remember, said))))
-        keep = self._keep(working_memory(map(remember, said[-1:])))
-        return TurnEnded(outcome="failed", keep=keep, **where(self))
-
-    def suspended(self) -> TurnEnded:
-        """The same, where its execution waits: what was said aloud is kept; the thread is free."""
-        recorded: list[Entry[Any]] = self.execution.entries()
-        seen: list[Entry[Any]] = [*aloud(recorded)]
-        for entry in recorded:
-            if isinstance(entry.event, Answered):
-                seen += self.world.journal.many(entry.event.seqs)
-                if entry.event.text:
-                    seen.append(entry)
-        first = set(seqs_of(self.inputs))
-        accepted = [e for e in self.execution.inputs if e.seq not in first and isinstance(e.event, Said)]
-        public: list[Entry[Any]] = [*in_order([*self.heard, *self._said])]
-        public += by_seq([*self.came, *seen, *accepted])
-        unique = {entry.seq: entry for entry in public}
-        return TurnEnded(outcome="suspended", keep=self._keep(working_memory(map(remember, unique.values()))))
-
-    def _keep(self, memory: WorkingMemory) -> tuple[int, ...]:
-        ended = self.world.journal.of(self.thread, TurnEnded, since=self.first.seq)
-        kept = {seq for entry in ended for seq in entry.event.keep}
-        seqs = originals(self.world.journal, memory.seqs) if self.execution.restarts else memory.seqs
-        return tuple(dict.fromkeys(seq for seq in seqs if seq not in kept and self.is_new(seq)))

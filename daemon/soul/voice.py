@@ -28,7 +28,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.views import Views
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import recall, remember
 from daemon.ports import Hear, Role
 from daemon.process import Became
 from daemon.soul import calls, card, errand
@@ -79,7 +79,15 @@ class Voice(Scope):
     @property
     def place(self) -> str:
         """Where this conversation is."""
-        return self.opened.event.place if self.opened else "a conversation"
+        if self.opened is None:
+            return "a conversation"
+        return self.opened.event.place
+
+    def readers(self, people: Sequence[str]) -> Sequence[str]:
+        """Those of them who can read this conversation: in a DM, only whose it is."""
+        if self.opened is None or self.opened.event.where != "dm":
+            return people
+        return [person for person in people if person == self.opened.event.user]
 
     def text(self, name: str) -> str:
         """An owner's text as of the first begin."""
@@ -143,13 +151,16 @@ class Voice(Scope):
     async def waiting(self) -> Sequence[Entry[Waiting]]:
         """What this thread waits for in this way."""
         found = await self.ctx.notice("waits", self._waits)
-        return self.world.journal.many(found.event.inputs if found else ())
+        if found is None:
+            return ()
+        return self.world.journal.many(found.event.inputs)
 
     def _waits(self) -> Received | None:
         waits = self.world.journal.pending(Waiting, thread=self.thread)
         mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
-        seqs = tuple(seqs_of(mine))
-        return Received(inputs=seqs) if seqs else None
+        if not mine:
+            return None
+        return Received(inputs=tuple(seqs_of(mine)))
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads, claimed by a natural key: True for whoever got it first.
@@ -179,7 +190,9 @@ class Voice(Scope):
     def to_say(self) -> ToSay | None:
         """What the inner life wants said here, if that is what this turn is about."""
         wanted = errand.errand_of(self.world.journal, self.execution.id)
-        return wanted.event if wanted else None
+        if wanted is None:
+            return None
+        return wanted.event
 
     async def may_say(self) -> bool:
         """May that still be known where it is to be said, with all who can read there by now?"""
@@ -189,15 +202,16 @@ class Voice(Scope):
 
         async def judged() -> str:
             views = Views(self.world.people.places)
-            return "yes" if views.may_know(there, wanted.view, wrote=wanted.by) else "no"
+            if views.may_know(there, wanted.view, wrote=wanted.by):
+                return "yes"
+            return "no"
 
-        return (await self.effect("may-say", {"to": there}, judged, repeatable=True)).event.text == "yes"
+        said = await self.effect("may-say", {"to": there}, judged, repeatable=True)
+        return said.event.text == "yes"
 
     async def became(self, outcome: Became) -> None:
         """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""
-        wanted = errand.errand_of(self.world.journal, self.execution.id)
-        if wanted:
-            await errand.report(self, wanted, outcome)
+        await errand.report(self, self.execution.id, outcome)
 
     # Calls
 
@@ -228,7 +242,7 @@ class Voice(Scope):
             came = await calls.talk(self.world, self.ctx, wanted)
             if isinstance(came, Entry):
                 return memory, came
-            memory = memory.with_memory(*map(remember, came))
+            memory = memory.with_memory(*recall(came))
 
     def _wanted(
         self,

@@ -118,9 +118,9 @@ AGAIN = (
     ),
     rule(
         "what was said once is remembered once",
-        "soul/turn.py",
-        "seqs = originals(self.world.journal, memory.seqs) if self.execution.restarts else memory.seqs",
-        "seqs = memory.seqs",
+        "soul/ending.py",
+        "        seqs = tuple(_original(journal, seq) for seq in seqs)\n",
+        "        pass\n",
         CHANGED + "test_what_was_said_once_is_remembered_once",
     ),
     rule(
@@ -136,22 +136,22 @@ AGAIN = (
 BRANCHES = (
     rule(
         "in a DM a branch asks only whose it is",
-        "soul/questions.py",
-        "to=readers(wish.to)",
+        "soul/wishes.py",
+        "to=turn.readers(wish.to)",
         "to=wish.to",
         BRANCH + "test_in_a_dm_that_no_owner_reads_nobody_is_asked",
     ),
     rule(
         "of the owners only who reads a DM decides there",
         "soul/turn.py",
-        "return self._readers(self.owners) if",
-        "return self.owners if",
+        "return self.readers(self.owners)",
+        "return self.owners",
         "tests/stories/test_approval.py::test_in_a_conversation_that_no_owner_reads_nobody_is_asked",
     ),
     rule(
         "what a branch asks of the owners a former one does not answer",
-        "soul/questions.py",
-        "owners=readers(wish.owners)",
+        "soul/wishes.py",
+        "owners=turn.readers(wish.owners)",
         "owners=()",
         BRANCH + "test_the_yes_of_an_owner_who_is_none_any_more_does_not_reach_the_branch",
     ),
@@ -165,8 +165,8 @@ BRANCHES = (
     rule(
         "a branch is told that a stop ends what it asks",
         "soul/questions.py",
-        "            await relay(turn, wish, NO_ANSWER)\n",
-        "            pass\n",
+        "        await wishes.relay(turn, waits.event.execution, NO_ANSWER)\n",
+        "        pass\n",
         BRANCH + "test_a_stop_in_the_root_ends_the_branch_that_waits_for_an_answer",
     ),
     rule(
@@ -180,27 +180,28 @@ BRANCHES = (
         "a branch is told that its root may not speak any more",
         "soul/program.py",
         '        await turn.relay(NO_ANSWER)\n        await turn.became("refused")\n',
-        "        if not turn.is_refused:\n            await turn.relay(NO_ANSWER)\n"
+        "        if not ending.is_refused(turn):\n"
+        "            await turn.relay(NO_ANSWER)\n"
         '        await turn.became("refused")\n',
         BRANCH + "test_where_slack_does_not_take_the_question_the_branch_is_told",
     ),
     rule(
         "what a branch was told first stands",
-        "soul/questions.py",
+        "soul/wishes.py",
         "    if turn.world.journal.get(key):\n        return\n",
         '    key += f":{answer.by}"\n',
         BRANCH + "test_what_the_branch_was_told_stands_when_the_root_fails_after_that",
     ),
     rule(
         "what a branch asks is part of its question",
-        "soul/questions.py",
+        "soul/wishes.py",
         "    await turn.execution.append(wish, wished, thread=turn.root)\n",
         '    await turn.ctx.send("wish", turn.root, wish)\n',
         BRANCH + "test_what_the_branch_asks_after_an_edit_is_another_question",
     ),
     rule(
         "what a branch wishes is wished once, wherever it is cut off",
-        "soul/questions.py",
+        "soul/wishes.py",
         'wished = part(key, "wish")',
         'wished = part(key, f"wish-{turn.world.journal.last()}")',
         "approved-for-a-branch/kills",

@@ -8,8 +8,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a body first hears what its thread kept meanwhile",
         "soul/questions.py",
-        "meanwhile=tuple(_meanwhile(turn, asked))",
-        "meanwhile=()",
+        "    meanwhile = tuple(_meanwhile(turn, asked))\n",
+        "    meanwhile = ()\n",
         "approved/kills",
     ),
     rule(

@@ -32,10 +32,9 @@ CARD: tuple[Mutant, ...] = (
     rule(
         "a card: one that is given up is settled, though there was an answer",
         "soul/program.py",
-        """            was_answered = turn.was_answered
-            await settling.settle_card(turn)
-""",
-        "            was_answered = turn.was_answered\n",
+        "            was_answered = ending.was_answered(turn)\n"
+        "            await settling.settle_card(turn)\n",
+        "            was_answered = ending.was_answered(turn)\n",
         "card-killed-late",
     ),
     rule(

@@ -58,8 +58,8 @@ LOOKING: tuple[Mutant, ...] = (
     ),
     rule(
         "what a body that waits said aloud is kept at once",
-        "soul/turn.py",
-        ", keep=self._keep(working_memory(map(remember, unique.values()))))",
+        "soul/ending.py",
+        ", keep=_new(turn, working_memory(recall(public))))",
         ")",
         "waited/kills",
     ),
@@ -73,7 +73,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "an afterthought yields to whoever speaks",
         "soul/program.py",
-        "return afterthought and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)",
+        "return yields(execution.first_inputs) and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)",
         "return False",
         "afterthought/kills",
     ),
@@ -94,16 +94,16 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "what came meanwhile is seen in Slack's order",
         "soul/turn.py",
-        "in_order(await self.ctx.receive(wanted))",
-        "only(Said, await self.ctx.receive(wanted))",
+        "in_order(await self.ctx.receive(self._may_take))",
+        "only(Said, await self.ctx.receive(self._may_take))",
         "woken-beside/kills",
     ),
     rule(
         "a body that waits leaves its thread to whatever it was about",
-        "soul/turn.py",
+        "soul/ending.py",
         'TurnEnded(outcome="suspended", keep=',
-        "TurnEnded(outcome='suspended', process=[self.process, *[e.event.to for e in "
-        "self.execution.entries(TransitionTaken)]][-1], keep=",
+        "TurnEnded(outcome='suspended', process=[turn.process, *[e.event.to for e in "
+        "turn.execution.entries(TransitionTaken)]][-1], keep=",
         "handed-on/kills",
     ),
     rule(

@@ -29,7 +29,7 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: a stop ends the branches",
         "soul/questions.py",
-        'branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped") if root else ()',
+        'branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped")',
         "branches = ()",
         f"{THOUGHT}a_stop_ends_all_of_it",
     ),
@@ -196,15 +196,15 @@ OPEN: tuple[Mutant, ...] = (
     ),
     rule(
         "a branch that is told to end asks nothing any more",
-        "soul/questions.py",
-        "        if ends := journal.of(thread, Cancel, ThreadEnded):",
-        "        if ends := journal.of(thread, Cancel)[:0]:",
+        "soul/wishes.py",
+        "        ends = journal.of(thread, Cancel, ThreadEnded)\n",
+        "        ends = journal.of(thread, Cancel)[:0]\n",
         f"{STOPS}a_stop_while_it_thinks_leaves_no_question_of_a_branch",
     ),
     rule(
         "a branch that has ended needs no answer any more",
         "soul/questions.py",
-        "        until=_wisher(turn),\n",
+        "        until=wishes.wisher(turn),\n",
         "        until=(),\n",
         f"{STOPS}where_a_branch_ends_nobody_is_asked_for_it_any_more",
     ),
@@ -217,9 +217,9 @@ OPEN: tuple[Mutant, ...] = (
     ),
     rule(
         "who goes on beside a thought leaves it there",
-        "soul/course.py",
-        "    stays = _thinks_meanwhile(turn) if turn.apart is None else not moved",
-        "    stays = turn.apart is not None and not moved",
+        "soul/ending.py",
+        "    return _thinks_meanwhile(turn)\n",
+        "    return False\n",
         f"{STOPS}a_run_that_goes_on_beside_it_ends_no_thought",
     ),
 )

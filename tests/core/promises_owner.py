@@ -157,8 +157,8 @@ ALLOWS = (
     rule(
         "who may decide is part of what is asked: what a former owner agreed to is not done",
         "soul/questions.py",
-        "        _asked(question, ()),\n        answered=keep,",
-        "        _asked(replace(question, to=(), owners=()), ()),\n        answered=keep,",
+        "        asks,\n        answered=keep,",
+        "        replace(asks, to=(), owners=()),\n        answered=keep,",
         APPROVAL + "test_what_a_former_owner_agreed_to_is_not_done[chat.update-True]",
     ),
     rule(

@@ -32,7 +32,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "a question that is half asked is no answer",
-        "soul/turn.py",
+        "soul/ending.py",
         " or questions.half_asked(done):",
         ":",
         "killed-half-asked/kills",
@@ -82,8 +82,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what was heard stands before what is answered",
         "soul/turn.py",
-        "for entry in (*self.heard, *self._said) if",
-        "for entry in self._said if",
+        "for entry in (*self.heard, *self.said) if",
+        "for entry in self.said if",
         "heard",
     ),
     rule(
@@ -109,9 +109,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "what was fetched is kept also by a turn that waits",
-        "soul/turn.py",
-        "in_order([*self.heard, *self._said])]",
-        "in_order([*self.past.heard, *self._said])]",
+        "soul/ending.py",
+        "in_order([*turn.heard, *turn.said])",
+        "in_order([*turn.past.heard, *turn.said])",
         "tests/stories/test_called_in.py"
         "::test_what_was_said_before_is_known_while_the_call_waits_for_an_answer",
     ),
@@ -194,14 +194,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "what was half said answers nobody",
-        "soul/turn.py",
+        "soul/ending.py",
         " and not is_broken_off(since[-1])",
         "",
         "killed-half-said",
     ),
     rule(
         "what was said answers only what was heard before",
-        "soul/turn.py",
+        "soul/ending.py",
         "if entry.seq > last_heard]",
         "if entry.seq]",
         "killed-when-answered",

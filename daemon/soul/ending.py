@@ -1,0 +1,133 @@
+"""How a turn ends: what its thread keeps of it, and which process the thread is in from then on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from daemon.engine.event import Entry, StepEvent, by_seq, only, seqs_of
+from daemon.engine.keys import last_words
+from daemon.engine.kinds import Received
+from daemon.engine.reading import Reading
+from daemon.errors import SpeechRefused
+from daemon.kinds import Answered, Asked, Said, SpeechBegan, Spoken, TransitionTaken, TurnEnded, Unsaid
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.recall import recall
+from daemon.soul import questions
+from daemon.soul.aloud import aloud
+from daemon.soul.message import is_broken_off
+from daemon.soul.taking import THINKING, in_order
+from daemon.soul.turn import Turn
+
+
+def completed(turn: Turn) -> TurnEnded:
+    """What its memory holds that no turn has kept is kept."""
+    return _ended(turn, "completed", turn.memory)
+
+
+def failed(turn: Turn) -> TurnEnded:
+    """It was given up: of the messages nothing is kept, one of them may be the poison.
+
+    One that was answered, and that the daemon died of afterwards, has not failed.
+    """
+    for taken in only(TransitionTaken, turn.world.journal.under(turn.ctx.path)):  # where its end led it
+        turn.process, turn.params = taken.event.to, taken.event.params
+    if is_refused(turn):
+        return _ended(turn, "abandoned", WorkingMemory())
+    said = recall(turn.execution.entries(Spoken))
+    if was_answered(turn):
+        return _ended(turn, "completed", turn.memory.with_memory(*said))
+    return _ended(turn, "failed", working_memory(said[-1:]))
+
+
+def suspended(turn: Turn) -> TurnEnded:
+    """Its execution waits: what was said aloud is kept; the thread is free."""
+    execution = turn.execution
+    recorded: list[Entry[Any]] = execution.entries()
+    seen: list[Entry[Any]] = [*turn.came, *aloud(recorded)]
+    for answer in only(Answered, recorded):
+        seen += turn.world.journal.many(answer.event.seqs)
+        if answer.event.text:
+            seen.append(answer)
+    accepted = execution.inputs[len(turn.inputs) :]
+    seen += only(Said, accepted)
+    public = [*in_order([*turn.heard, *turn.said]), *by_seq(seen)]
+    return TurnEnded(outcome="suspended", keep=_new(turn, working_memory(recall(public))))
+
+
+def is_refused(turn: Turn) -> bool:
+    """Did Slack take nothing in this conversation before its last words? Then it has none."""
+    told = last_words(turn.execution.id, "")
+    failures = [failure.event for failure in turn.execution.failed if not failure.event.at.startswith(told)]
+    return bool(failures) and failures[-1].error == SpeechRefused.__name__
+
+
+def was_answered(turn: Turn) -> bool:
+    """Was all said that it began to say since it last heard anything, and does it ask nothing?
+
+    Then, if nothing failed, it was only killed after that.
+    """
+    journal = turn.world.journal
+    done = journal.recorded(turn.execution.id)
+    if turn.execution.failed or questions.half_asked(done):
+        return False
+    begun = [entry for entry in done if isinstance(entry.event, SpeechBegan | Asked)]
+    if journal.still_pending(seqs_of(begun)):
+        return False
+    heard = [turn.execution.began, *only(Received, done)]
+    last_heard = max(seqs_of(heard))
+    receipts = [entry for entry in done if isinstance(entry.event, Spoken | Unsaid)]
+    since = [entry for entry in receipts if entry.seq > last_heard]
+    return bool(only(Spoken, since)) and not is_broken_off(since[-1])
+
+
+def _ended(turn: Turn, outcome: str, memory: WorkingMemory) -> TurnEnded:
+    """The entry that says so: it names the process, unless the thread stays in the one in which it is."""
+    ended = TurnEnded(outcome=outcome, keep=_new(turn, memory))
+    if _stays(turn):
+        return ended
+    return replace(ended, process=turn.process, params=turn.params)
+
+
+def _stays(turn: Turn) -> bool:
+    """Does the thread stay where it is?
+
+    A turn apart leaves it there, unless it goes over into another process itself. So does an execution that
+    goes on after an answer, if the thread has begun to think in the open meanwhile.
+    """
+    if turn.apart is not None:
+        return turn.process == turn.first.event.process
+    return _thinks_meanwhile(turn)
+
+
+def _thinks_meanwhile(turn: Turn) -> bool:
+    """Has another execution of this thread begun to think in the open since this one first began?"""
+    began = turn.execution.began.seq
+    if began == turn.first.seq or turn.first.event.process == THINKING:
+        return False
+    turned_to = [taken.event.to for taken in turn.execution.entries(TransitionTaken)]
+    if THINKING in turned_to:
+        return False
+    return turn.world.pasts.of(turn.thread, began).process == THINKING
+
+
+def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
+    """The entries of this memory that no turn has kept."""
+    journal, seqs = turn.world.journal, memory.seqs
+    if turn.execution.restarts:
+        seqs = tuple(_original(journal, seq) for seq in seqs)
+    kept = set[int]()
+    for ended in journal.of(turn.thread, TurnEnded, since=turn.first.seq):
+        kept.update(ended.event.keep)
+    new = [seq for seq in seqs if seq not in kept and turn.is_new(seq)]
+    return tuple(dict.fromkeys(new))
+
+
+def _original(journal: Reading, seq: int) -> int:
+    """The entry that this was taken over from, before a restart; or it itself."""
+    entry: Entry[Any] = journal.at(seq)
+    while isinstance(entry.event, StepEvent) and entry.event.taken_from:
+        before = journal.get(entry.event.taken_from)
+        assert before
+        entry = before
+    return entry.seq
