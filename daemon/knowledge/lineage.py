@@ -7,10 +7,9 @@ takes rather more than less.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,36 +52,10 @@ from daemon.kinds import (
 from daemon.knowledge.naming import Naming
 from daemon.knowledge.traces import FEW, MORE, Traces
 
-EXECUTION = re.compile(r".*?@\d+")
+TURN = re.compile(r".*?@\d+")
 """How the key of a step begins: with its execution, or with a later turn of that."""
 KEPT = (Opened, Text, Forgotten, Erased)
 """What holds nobody's words, whatever it is about."""
-REFERENCES: tuple[tuple[type[Event], Callable[[Any], Sequence[int]]], ...] = (
-    (ContextCleared, lambda event: [event.last]),
-    (PersonLearned, lambda event: [event.since]),
-    (Answered, lambda event: [event.input, event.asked]),
-    (Woke, lambda event: event.matched),
-    (Ticked, lambda event: [event.answer, *event.shows, *event.saw]),
-    (CommandRan, lambda event: event.shows),
-    (ProcessStop, lambda event: [event.process]),
-    (ProcessEnded, lambda event: [event.process]),
-    (ToSay, lambda event: [event.by]),
-    (Corrected, lambda event: [event.of]),
-    (NotesShown, lambda event: event.seqs),
-)
-"""The entries that these were made from, besides those that the engine knows of."""
-SHOWN: tuple[tuple[type[Event], Callable[[Any], str]], ...] = (
-    (ModelCall, lambda event: event.trailing),
-    (Observed, lambda event: event.text),
-    (CellRan, lambda event: f"{event.text}\n{event.final or ''}"),
-    (ReadingBegan, lambda event: f"{event.question}\n{event.shape}\n{event.fault}"),
-    (ReadingEnded, lambda event: event.answer),
-    (RunTold, lambda event: event.text),
-    (Log, lambda event: event.text),
-    (InnerMessage, lambda event: event.text),
-    (CommandRan, lambda event: event.text),
-)
-"""Where words of somebody else may stand, and no seq says whose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,21 +99,37 @@ class Lineage:
 
     def take(self, entry: Entry[Any]) -> None:
         """The next entry."""
-        event = entry.event
         self._naming.take(entry)
-        if isinstance(event, Text):
-            self._traces.owned(event.text)
-        if isinstance(event, Opened) and (event.where, event.user) == ("dm", self._wanted.person):
-            self._direct.add(entry.thread)
-        if isinstance(event, Waiting):
-            self._awaits[entry.seq] = event.closed
-        execution = self._execution(entry)
-        if isinstance(event, Message) and event.command and event.user == self._wanted.person:
-            self._commands.add(entry.seq)
+        self._note(entry)
+        execution = self._execution(entry.key)
         if entry.seq in self.seqs or self._is_theirs(entry, execution):
             self._spread(entry, execution)
         elif execution:
             self._steps[execution].append(entry.seq)
+
+    def _note(self, entry: Entry[Any]) -> None:
+        """What later entries are understood by."""
+        event = entry.event
+        person = self._wanted.person
+        match event:
+            case Text():
+                self._traces.owned(event.text)
+            case Opened(where="dm") if event.user == person:
+                self._direct.add(entry.thread)
+            case Waiting():
+                self._awaits[entry.seq] = event.closed
+            case Message(command=True) if event.user == person:
+                self._commands.add(entry.seq)
+            case TurnBegan(execution=execution):
+                self._execution_of[entry.key.removesuffix("/began")] = execution
+                self._inputs[execution] += [seq for seq in event.inputs if seq in self._commands]
+
+    def _execution(self, key: str) -> str:
+        """The execution that the entry of this key is part of; empty where it is part of none."""
+        turn = TURN.match(key)
+        if turn is None:
+            return ""
+        return self._execution_of.get(turn[0], turn[0])
 
     def _spread(self, entry: Entry[Any], execution: str) -> None:
         """It is to be forgotten, and from here on all that its execution does."""
@@ -151,10 +140,10 @@ class Lineage:
         if execution:
             self.executions.add(execution)
             self.seqs.update(self._inputs.pop(execution, ()))
-        thought_before = self._is_about(entry) or isinstance(entry.event, Ticked)
-        if execution and thought_before:  # whatever it is, it was thought of before it was written down
-            self.seqs.update(self._steps.pop(execution, ()))
-        for text, name, few in _worded(entry.event):
+            if isinstance(entry.event, Ticked) or self._is_about(entry):
+                # Whatever it is, it was thought of before it was written down.
+                self.seqs.update(self._steps.pop(execution, ()))
+        for text, name, few in _quotable(entry.event):
             self._traces.add(text, name, few)
 
     def _is_theirs(self, entry: Entry[Any], execution: str) -> bool:
@@ -165,12 +154,12 @@ class Lineage:
             return self._is_said(entry)
         if execution in self.executions or self._is_about(entry) or self._is_in_their_dm(entry):
             return True
-        return self._was_made(entry) or self._shows(event)
+        return self._was_made(entry) or self._traces.found_in(_shown(event))
 
     def _is_said(self, entry: Entry[Any]) -> bool:
         """Their own messages and reactions; of others what a button reads that stood under such words."""
         event = entry.event
-        if isinstance(event, Press) and self._began(event.answers) in self.executions:
+        if isinstance(event, Press) and self._execution(event.answers) in self.executions:
             return True
         own = event.user == self._wanted.person or self._is_in_their_dm(entry)
         return own and self._counts(entry)
@@ -180,7 +169,8 @@ class Lineage:
 
     def _is_about(self, entry: Entry[Any]) -> bool:
         """Is it a note about them that is to be forgotten?"""
-        event, person = entry.event, self._wanted.person
+        event = entry.event
+        person = self._wanted.person
         notes = self._wanted.notes
         if entry.seq in notes:
             return True
@@ -201,46 +191,46 @@ class Lineage:
     def _was_made(self, entry: Entry[Any]) -> bool:
         """Does it name anything that is to be forgotten as what it was made from?"""
         event = entry.event
-        if any(seq in self.seqs for seq in self._awaits.get(entry.cause or 0, ())):
+        if isinstance(event, Woke | Relayed) and self._execution(event.answers) in self.executions:
             return True
-        if entry.cause in self.seqs or any(seq in self.seqs for _, seq in self._kinds.seqs(event)):
-            return True
-        if isinstance(event, Woke | Relayed) and self._began(event.answers) in self.executions:
-            return True
-        kind: Any = type(event)
-        return any(seq in self.seqs for refers in _references(kind) for seq in refers(event))
-
-    def _shows(self, event: Event) -> bool:
-        kind: Any = type(event)
-        return any(self._traces.found_in(shown(event)) for shown in _shown(kind))
-
-    def _execution(self, entry: Entry[Any]) -> str:
-        """The execution that it belongs to; empty where it is part of none."""
-        found = EXECUTION.match(entry.key)
-        if not found or entry.key == found[0]:
-            return ""
-        if isinstance(entry.event, TurnBegan):
-            self._execution_of[found[0]] = entry.event.execution
-            self._inputs[entry.event.execution] += [s for s in entry.event.inputs if s in self._commands]
-        return self._execution_of.get(found[0], found[0])
-
-    def _began(self, key: str) -> str:
-        """The execution in which the entry of this key stands."""
-        found = EXECUTION.match(key)
-        return self._execution_of.get(found[0], found[0]) if found else ""
+        awaited = self._awaits.get(entry.cause or 0, ())
+        named = [seq for _, seq in self._kinds.seqs(event)]
+        return not self.seqs.isdisjoint([entry.cause, *awaited, *named, *_made_from(event)])
 
 
-@functools.cache
-def _references(kind: Any) -> Sequence[Callable[[Any], Sequence[int]]]:
-    return [refers for base, refers in REFERENCES if issubclass(kind, base)]
+def _made_from(event: Event) -> Sequence[int]:
+    """The entries that it was made from, besides those that the engine knows of."""
+    match event:
+        case ContextCleared(last=seq) | PersonLearned(since=seq) | Corrected(of=seq) | ToSay(by=seq):
+            return [seq]
+        case ProcessStop(process=seq) | ProcessEnded(process=seq):
+            return [seq]
+        case Answered():
+            return [event.input, event.asked]
+        case Ticked():
+            return [event.answer, *event.shows, *event.saw]
+        case Woke(matched=seqs) | CommandRan(shows=seqs) | NotesShown(seqs=seqs):
+            return seqs
+    return ()
 
 
-@functools.cache
-def _shown(kind: Any) -> Sequence[Callable[[Any], str]]:
-    return [shown for base, shown in SHOWN if issubclass(kind, base)]
+def _shown(event: Event) -> str:
+    """What it shows, where words of somebody else may stand, and no seq says whose."""
+    match event:
+        case ModelCall():
+            return event.trailing
+        case CellRan():
+            return f"{event.text}\n{event.final or ''}"
+        case ReadingBegan():
+            return f"{event.question}\n{event.shape}\n{event.fault}"
+        case ReadingEnded():
+            return event.answer
+        case Observed() | RunTold() | Log() | InnerMessage() | CommandRan():
+            return event.text
+    return ""
 
 
-def _worded(event: Event) -> Iterator[tuple[str, str, int]]:
+def _quotable(event: Event) -> Iterator[tuple[str, str, int]]:
     """What of it may be quoted elsewhere, whose words these are, and how many of them tell it."""
     match event:
         case Said(text=text, name=name, files=files):
