@@ -118,7 +118,7 @@ class Lineage:
                 self._direct.add(entry.thread)
             case Waiting():
                 self._awaits[entry.seq] = event.closed
-            case Message(command=True) if event.user == person:
+            case Message() if event.command and event.user == person:
                 self._commands.add(entry.seq)
             case TurnBegan(execution=execution):
                 self._execution_of[entry.key.removesuffix("/began")] = execution

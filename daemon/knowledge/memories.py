@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from sqlite3 import Connection
 from typing import Any
 
@@ -20,7 +21,8 @@ from daemon.knowledge.journal_index import JournalIndex, Part
 from daemon.knowledge.places import Channel, Places
 from daemon.ports import Said
 
-Worded = Message | Heard | Spoken | Remembered | Corrected
+Noted = Remembered | Corrected
+Worded = Message | Heard | Spoken | Noted
 """What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
 HITS = 8
 PAGE = 20
@@ -67,18 +69,19 @@ class Memories:
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
         await self._places.update()
-        here, asked = self._places.of(thread), question(query)
-        if not (here and asked):
+        known = self._known(thread)
+        asked = question(query)
+        if not (known and asked):
             return ()
         values = {
             "asked": asked,
-            "channels": json.dumps(self._known(here)),
+            "channels": json.dumps([_called(channel.team, channel.channel) for channel in known]),
             "thread": thread,
             "since": since,
             "most": HITS,
         }
         found = await self._read(FIND, values)
-        known = self._known(self._places.of(thread) or here)  # while it waited, others may have come
+        known = self._known(thread)  # while it waited, others may have come
         return [said for channel, said in found if channel in known]
 
     async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
@@ -86,52 +89,60 @@ class Memories:
         values = {"thread": thread, "since": since, "most": PAGE, "skip": (max(back, 1) - 1) * PAGE}
         return [said for _, said in await self._read(BACK, values)][::-1]
 
-    def _known(self, here: Channel) -> list[str]:
-        """The channels of which what was said may be known here."""
-        return [_called(channel.team, channel.channel) for channel in self._places.known(here)]
+    def _known(self, thread: str) -> list[Channel]:
+        """The channels of which what was said may be known in this thread."""
+        here = self._places.of(thread)
+        if here is None:
+            return []
+        return self._places.known(here)
 
-    async def _read(self, query: str, values: dict[str, Any]) -> list[tuple[str, Said]]:
-        """What was said, each with its channel."""
+    async def _read(self, query: str, values: dict[str, Any]) -> list[tuple[Channel | None, Said]]:
+        """What was said, each with the channel where it may be known."""
         rows = await self._index.rows(query, values)
         found = []
         for entry in self._journal.many([seq for (seq,) in rows]):
-            said = self._said(entry)
+            noted = _noted(entry, self._journal)
+            thread = noted.thread if noted else ""
+            said = _said(entry, self._places.name(thread))
             if said.text:  # else it was forgotten since
-                channel = self._channel(entry)
-                found.append((_called(channel.team, channel.channel) if channel else "", said))
+                found.append((self._places.of(thread), said))
         return found
 
-    def _said(self, entry: Entry[Worded]) -> Said:
-        channel, event = self._channel(entry), entry.event
-        files = [f"[file: {file}]" for file in _files(event)]
-        return Said(
-            kind="remembered" if isinstance(event, Remembered | Corrected) else "said",
-            name=_name(event),
-            place=channel.name if channel else "",
-            at=float(_ts(event) or entry.at),
-            text="\n".join([event.text, *files]),
-        )
 
-    def _channel(self, entry: Entry[Any]) -> Channel | None:
-        noted = _noted(entry, self._journal)
-        return self._places.of(noted.thread) if noted else None
+def _said(entry: Entry[Worded], place: str) -> Said:
+    event = entry.event
+    files = [f"[file: {name}]" for name in _files(event)]
+    text = "\n".join([event.text, *files])
+    said = Said(kind="said", name=_name(event), place=place, at=_at(entry), text=text)
+    if isinstance(event, Noted):
+        return replace(said, kind="remembered")
+    return said
 
 
 def _ts(event: Worded) -> str:
-    return "" if isinstance(event, Remembered | Corrected) else event.ts
+    if isinstance(event, Noted):
+        return ""
+    return event.ts
+
+
+def _at(entry: Entry[Worded]) -> float:
+    return float(_ts(entry.event) or entry.at)
 
 
 def _name(event: Worded) -> str:
     """Who said it, or whom a note is about; empty for the soul, and for nobody."""
-    if isinstance(event, Remembered):
-        return event.about
-    return "" if isinstance(event, Spoken) else event.name  # of a correction: whose note it is
+    match event:
+        case Remembered():
+            return event.about
+        case Spoken():
+            return ""
+    return event.name  # of a correction: whose note it is
 
 
 def _files(event: Worded) -> Sequence[str]:
-    if not isinstance(event, Message | Heard):
-        return ()
-    return [file.name for file in event.files]
+    if isinstance(event, Message | Heard):
+        return [file.name for file in event.files]
+    return ()
 
 
 def _version(key: str, event: Worded) -> str:
@@ -154,10 +165,12 @@ def _called(team: str, channel: str) -> str:
 def _noted(entry: Entry[Any], journal: Reading) -> Entry[Any] | None:
     """What a correction is of, in the end; else the entry itself: there it stands, and may be known. None:
     that is damaged."""
-    found: Entry[Any] | None = entry
-    while found and isinstance(found.event, Corrected):
-        found = next(iter(journal.sound([found.event.of])), None)
-    return found
+    while isinstance(entry.event, Corrected):
+        corrected = journal.sound([entry.event.of])
+        if not corrected:
+            return None
+        [entry] = corrected
+    return entry
 
 
 def _fold(database: Connection, entry: Entry[Any], journal: Reading) -> None:
@@ -174,35 +187,40 @@ def _fold(database: Connection, entry: Entry[Any], journal: Reading) -> None:
 
 def _line(database: Connection, entry: Entry[Worded], journal: Reading) -> dict[str, Any] | None:
     """What the index keeps of an entry, if it was said in Slack."""
-    noted, event = _noted(entry, journal), entry.event
+    noted = _noted(entry, journal)
     if noted is None or isinstance(noted.event, PersonLearned):
         return None
     root = root_of(noted.thread)
     place = database.execute("select channel from place where thread = ?", (root,)).fetchone()
     if place is None:
         return None
-    [channel], ts = place, _ts(event)
-    return {
+    [channel] = place
+    event = entry.event
+    line = {
         "seq": entry.seq,
         "thread": noted.thread,
         "channel": channel,
-        "message": f"{channel}:{ts}" if ts else noted.key,
+        "message": noted.key,
         "version": _version(entry.key, event),
-        "at": float(ts or entry.at),
+        "at": _at(entry),
         "name": indexed(_name(event)),
         "text": indexed("\n".join([event.text, *_files(event)])),
     }
+    ts = _ts(event)
+    if ts:
+        line["message"] = f"{channel}:{ts}"
+    return line
 
 
 def _put(database: Connection, line: dict[str, Any]) -> None:
     """One line more, in the place of what the same message read before; one that is gone stands nowhere."""
+    row = line | {"first": line["seq"]}
     known = database.execute("select first, version from line where message = :message", line).fetchone()
-    first, version = known or (line["seq"], "")
-    if known and line["version"] <= version:
-        return
     if known:
+        row["first"], version = known
+        if line["version"] <= version:
+            return
         database.execute("delete from line where message = :message", line)
-    row = line | {"first": first}
     if line["version"] == GONE:
         row |= {"thread": None, "channel": None}
     database.execute(

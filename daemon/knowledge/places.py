@@ -91,10 +91,19 @@ class Places(Projection):
 
     def of(self, thread: str) -> Channel | None:
         """Where a conversation is; None if it is not in Slack."""
+        if not thread:
+            return None
         root = root_of(thread)
         if not self._whole or root not in self._of:
             self.fold()
         return self._of.get(root)
+
+    def name(self, thread: str) -> str:
+        """What it is called in a sentence, where this conversation is; empty if it is not in Slack."""
+        channel = self.of(thread)
+        if channel is None:
+            return ""
+        return channel.name
 
     def beside(self, thread: str) -> Iterator[str]:
         """The conversations in the same channel, those that were begun last first."""

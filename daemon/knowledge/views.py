@@ -47,7 +47,7 @@ class Views:
         """The same for many views: it looks into the journal once, and answers as of `before`."""
         self._places.fold()
         inside = self._audience(here, before)
-        channel = self._places.of(here) if here else None
+        channel = self._places.of(here)
         opened = channel.opened(before) if channel else 0
 
         @cache
@@ -57,25 +57,30 @@ class Views:
             written = self._audience(there, before)
             if here == PUBLIC:
                 return written is not None and written.audience == "public"
+            if inside is None:
+                return False
             if there == PUBLIC:
-                return inside is not None and inside.audience in INSIDE
-            return inside is not None and written is not None and may_know(inside, written)
+                return inside.audience in INSIDE
+            return written is not None and may_know(inside, written)
 
         def knows(there: str, wrote: int = ALWAYS) -> bool:
-            return may_know_here(there) and not (wrote < opened and self.together(here, there))
+            if wrote < opened and self.together(here, there):
+                return False
+            return may_know_here(there)
 
         return knows
 
     def together(self, here: str, there: str) -> bool:
         """Are both conversations in one channel, or in one DM?"""
-        channel = self._places.of(here) if here else None
-        return channel is not None and there != PUBLIC and channel is self._places.of(there)
+        channel = self._places.of(here)
+        return channel is not None and channel is self._places.of(there)
 
     def place(self, view: str) -> str:
         """What the conversation is called in a sentence; empty where it is none."""
-        channel = self._places.of(view) if view else None
-        return channel.name if channel else ""
+        return self._places.name(view)
 
     def _audience(self, view: str, before: int) -> AudienceNoted | None:
-        channel = self._places.of(view) if view else None
-        return channel.before(before) if channel else None
+        channel = self._places.of(view)
+        if channel is None:
+            return None
+        return channel.before(before)

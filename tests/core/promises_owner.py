@@ -103,8 +103,8 @@ KNOWS = (
     rule(
         "a note of a DM is not found in a channel",
         "knowledge/memories.py",
-        "for channel in self._places.known(here)]",
-        "for channel in self._places._channels.values()]",
+        "return self._places.known(here)",
+        "return [*self._places._channels.values()]",
         "tests/knowledge/test_memories.py::test_a_secret_of_a_dm_is_known_in_that_dm_alone",
     ),
     rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,8 @@ from daemon.kinds import (
     CommandRan,
     ContextCleared,
     InnerMessage,
+    Message,
+    NotesShown,
     Noticed,
     Observed,
     Overheard,
@@ -252,3 +255,18 @@ async def test_one_note_alone(life: Life) -> None:
     found = life.forgotten(notes=(learned.seq,))
     assert {learned.seq, saw.seq} <= found
     assert found.isdisjoint({said.seq, other.seq})
+
+
+async def test_a_command_of_theirs_goes_with_the_note_that_it_was_about(life: Life) -> None:
+    direct = await life.open("D1", "dm")
+    learned = await life.note(direct, PersonLearned(person="UAlice", name="Alice", text=BEES, since=0))
+    asked = Message(address="dm", user="UAlice", name="Alice", text="notes", ts="1790000300.000100")
+    command, _ = await life.journal.append(
+        direct, replace(asked, command="notes"), key="msg:command", author="UAlice"
+    )
+    said, _ = await life.journal.append(direct, asked, key="msg:said", author="UAlice")
+    execution = await life.begin(direct, command, said)
+    shown = await life.step(execution, NotesShown(person="UAlice", seqs=(learned.seq,)))
+    found = life.forgotten(notes=(learned.seq,))
+    assert {command.seq, shown.seq} <= found
+    assert said.seq not in found
