@@ -229,7 +229,7 @@ class Overview:
         return {
             "id": id,
             "name": self._name(id) if id else "",
-            "known": self._texts(sorted(seq for _, seq in models)),
+            "known": self._texts(models),
             "notes": self._texts(notes[-NOTES:]),
             "more": max(len(notes) - NOTES, 0),
         }

@@ -30,16 +30,17 @@ class File:
     name: str
     folder: int
 
-    def text(self) -> str | None:
-        """Its text; None if it is none, or cannot be read."""
+    def text(self) -> str:
+        """Its text; empty if it is none, or cannot be read."""
         try:
             with os.fdopen(os.open(self.name, OPEN, dir_fd=self.folder), "rb") as file:
-                regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-                data = file.read(MOST_BYTES + 1) if regular else b"\0"
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return ""
+                data = file.read(MOST_BYTES + 1)
         except OSError:
-            return None
+            return ""
         if b"\0" in data or len(data) > MOST_BYTES:
-            return None
+            return ""
         return data.decode("utf-8-sig", errors="replace")
 
 

@@ -42,7 +42,8 @@ class Folders(Index):
     def __init__(self, folders: Sequence[Path], most_files: int = MOST_FILES, most: int = MOST_TEXT) -> None:
         super().__init__(SCHEMA)
         self._folders = _called(folders)
-        self._most_files, self._most = most_files, most
+        self._most_files = most_files
+        self._most = most
         self._full = False
 
     def __enter__(self) -> Self:
@@ -60,8 +61,7 @@ class Folders(Index):
     def _read(self, path: str, first: int, most: int) -> Sequence[str]:
         for file in self._files():
             if file.path == path:
-                text = file.text()
-                return lines_of(text)[first - 1 : first - 1 + most] if text else ()
+                return _lines(file.text())[first - 1 : first - 1 + most]
         return ()
 
     def _search(self, database: Connection, asked: str) -> str:
@@ -100,7 +100,8 @@ def _called(folders: Sequence[Path]) -> dict[str, Path]:
     """The folders by the name under which each is shown; a name that is there twice gets a number."""
     found: dict[str, Path] = {}
     for folder in dict.fromkeys(map(Path.resolve, folders)):
-        name, number = folder.name, 1
+        name = folder.name
+        number = 1
         while name in found:
             number += 1
             name = f"{folder.name}-{number}"
@@ -116,22 +117,24 @@ def _drop(database: Connection, path: str) -> None:
 
 def _take(database: Connection, file: File) -> None:
     [last] = database.execute(LAST).fetchone() or [0]
-    parts = enumerate(passages(file.text() or ""), last + 1)
+    parts = enumerate(passages(file.text()), last + 1)
     rows = [(row, file.path, text, line) for row, (line, text) in parts]
     database.executemany("insert into passage (rowid, path, text, line) values (?, ?, ?, ?)", rows)
     values = (file.path, file.stamp, last + 1, last + len(rows))
     database.execute("insert into file values (?, ?, ?, ?)", values)
 
 
-def lines_of(text: str) -> list[str]:
+def _lines(text: str) -> list[str]:
     """The lines of a text, as they are counted everywhere."""
+    if not text:
+        return []
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     return [CONTROL.sub(" ", line) for line in lines]
 
 
 def passages(text: str) -> Iterator[tuple[int, str]]:
     """A text in parts that are found together: the number of the first line, and the lines."""
-    lines = lines_of(text)
+    lines = _lines(text)
     start = 0
     for end in range(1, len(lines) + 1):
         part = "\n".join(lines[start:end])

@@ -43,5 +43,8 @@ class ForgottenWords(Projection):
 
 def confirmed(journal: Reading, asked: Entry[ToForget]) -> str:
     """When they confirmed it, as Slack dates it: the clock of this machine may be wrong."""
-    presses = [press for press in journal.tree(asked.thread, Press) if press.seq < asked.seq]
-    return presses[-1].event.ts if presses else f"{asked.at:.6f}"
+    ts = f"{asked.at:.6f}"
+    for press in journal.tree(asked.thread, Press):
+        if press.seq < asked.seq:
+            ts = press.event.ts
+    return ts

@@ -77,13 +77,16 @@ def question(query: str) -> str:
 
     Whatever stands between letters and digits means nothing in it: no text is a wrong question.
     """
-    terms = dict.fromkeys(term for word in indexed(query).split() for term in _terms(word))
+    terms: dict[str, None] = {}
+    for word in indexed(query).split():
+        terms |= dict.fromkeys(_terms(word))
     return " OR ".join([*terms][:MOST_TERMS])
 
 
 def _terms(word: str) -> Iterator[str]:
     """A word, or each two neighbours of one that has several parts (daemon/ism.py)."""
-    parts = [part for part in re.findall(r"\w+", word) if any(map(str.isalnum, part))]
+    parts = [part for part in re.findall(r"\w+", word) if part.strip("_")]
     if len(parts) == 1:
         yield f'"{parts[0]}"' + "*" * (len(parts[0]) >= PREFIX)
-    yield from (f'"{first} {second}"' for first, second in pairwise(parts))
+    for first, second in pairwise(parts):
+        yield f'"{first} {second}"'

@@ -66,7 +66,9 @@ class JournalIndex:
         self._journal = journal
         self._parts = parts
         self._patience = patience
-        self._kinds = tuple({kind for part in parts for kind in part.kinds})
+        self._kinds = set[type[Event]]()
+        for part in parts:
+            self._kinds.update(part.kinds)
         self._version = digest([VERSION, *(part.schema for part in parts)])
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = Flag()
@@ -187,8 +189,10 @@ class JournalIndex:
             database.close()
             self._delete()
             database = self._connected()
-            for statement in (MARK, *(each for part in self._parts for each in part.schema.split(";"))):
-                database.execute(statement)
+            database.execute(MARK)
+            for part in self._parts:
+                for statement in part.schema.split(";"):
+                    database.execute(statement)
             with database:
                 database.execute("insert into mark values (?, ?, 0, '')", (self._version, erased))
         self._seen, self._erased = seq or 0, erased
@@ -222,11 +226,10 @@ class JournalIndex:
         self._leave()
         if self._failed or _is_busy(error):
             self._path = None
+        where = "" if self._path else " in memory, until the next start"
+        name = self._journal.index_path.name
         log.warning(
-            "The index of what was said, %s, cannot be used (%s): it is made anew%s.",
-            self._journal.index_path.name,
-            error,
-            "" if self._path else " in memory, until the next start",
+            "The index of what was said, %s, cannot be used (%s): it is made anew%s.", name, error, where
         )
         self._failed = True
         with suppress(OSError):

@@ -35,16 +35,12 @@ class Naming:
 
     def whose(self, name: str, thread: str) -> str:
         """The person of this name in this conversation, else the only one of all; empty where unsure."""
-        if not name:
+        name = name.casefold()
+        people = self._here.get((root_of(thread), name)) or self._anywhere.get(name, set())
+        if len(people) != 1:
             return ""
-        here = self._here.get((root_of(thread), name.casefold()), set())
-        anywhere = self._anywhere.get(name.casefold(), set())
-        for found in (here, anywhere):
-            if len(found) == 1:
-                return next(iter(found))
-            if found:
-                return ""
-        return ""
+        [person] = people
+        return person
 
     def names(self, person: str) -> Sequence[str]:
         """What they were called whenever they said something."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.engine.event import Entry
@@ -18,6 +19,21 @@ from daemon.knowledge.projection import Projection
 
 MOST = 5
 """Models of one person that are used together: this channel's, and the newest of others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The models of one person in one channel: their seqs, each made from the one before it."""
+
+    channel: Channel
+    seqs: list[int] = field(default_factory=list)
+
+    def latest(self, before: int) -> int:
+        """The one that counted when the entry `before` was written; 0: there was none."""
+        last = bisect_left(self.seqs, before)
+        if not last:
+            return 0
+        return self.seqs[last - 1]
 
 
 class PersonModels(Projection):
@@ -35,12 +51,15 @@ class PersonModels(Projection):
         here = self.places.of(thread)
         if here is None:
             return []
-        mine, found = here.before(before), list[tuple[bool, int]]()
-        for there, chain in self._chains.get(person, {}).values():
-            last = bisect_left(chain, before)
+        mine = here.before(before)
+        found: list[tuple[bool, int]] = []
+        for chain in self._chains.get(person, {}).values():
+            there = chain.channel
+            last = chain.latest(before)
             if last and may_know(mine, there.before(before)):
-                found.append((there is here, chain[last - 1]))
-        entries = self.journal.many([seq for _, seq in sorted(found, reverse=True)[:MOST]])
+                found.append((there is here, last))
+        found.sort(reverse=True)
+        entries = self.journal.many([seq for _, seq in found[:MOST]])
         return [entry.event.text for entry in entries if entry.event.text]
 
     def known(
@@ -48,25 +67,27 @@ class PersonModels(Projection):
     ) -> Sequence[tuple[str, str]]:
         """What is known about those who said this, and may be known in this thread: name, and all notes."""
         names = {entry.event.user: entry.event.name for entry in said}
-        found = [(name, "\n".join(self.about(person, thread, before))) for person, name in names.items()]
-        return [(name, notes) for name, notes in found if notes]
+        known = []
+        for person, name in names.items():
+            notes = self.about(person, thread, before)
+            if notes:
+                known.append((name, "\n".join(notes)))
+        return known
 
-    def all(self) -> Mapping[str, Sequence[tuple[Channel, int]]]:
-        """Every model that counts, by person: its channel and its seq. For the owner, who may see all."""
+    def all(self) -> Mapping[str, Sequence[int]]:
+        """Every model that counts, by person. For the owner, who may see all."""
         self.fold()
-        return {
-            person: [(channel, chain[-1]) for channel, chain in chains.values() if chain]
-            for person, chains in self._chains.items()
-        }
+        found = {}
+        for person, chains in self._chains.items():
+            found[person] = [chain.seqs[-1] for chain in chains.values()]
+        return found
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
-        self.fold()
-        chain = self._chain(person, self.places.of(thread))
-        last = bisect_left(chain, before)
-        if not last:
+        chain = self._chain(person, thread)
+        seq = chain.latest(before) if chain else 0
+        if not seq:
             return 0, ""
-        seq = chain[last - 1]
         return seq, self.journal.at(seq).event.text
 
     def stands(self, entry: Entry[PersonLearned]) -> bool:
@@ -74,8 +95,8 @@ class PersonModels(Projection):
 
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
-        self.fold()
-        return entry.seq in self._chain(entry.event.person, self.places.of(entry.thread))
+        chain = self._chain(entry.event.person, entry.thread)
+        return chain is not None and entry.seq in chain.seqs
 
     async def update(self, before: int = ALWAYS) -> None:
         await self.places.update()
@@ -87,32 +108,35 @@ class PersonModels(Projection):
 
     def _clear(self) -> None:
         """What was learned before counts again where what came after it is forgotten."""
-        self._chains: dict[str, dict[int, tuple[Channel, list[int]]]] = {}
-        """Person, channel: the seqs of its models, each made from the one before it."""
+        self._chains: dict[str, dict[int, Chain]] = {}
+        """By person, and by the number of the channel."""
+
+    def _chain(self, person: str, thread: str) -> Chain | None:
+        self.fold()
+        channel = self.places.of(thread)
+        if channel is None:
+            return None
+        return self._chains.get(person, {}).get(channel.number)
 
     def _take(self, entry: Entry[PersonLearned | Corrected]) -> None:
         if isinstance(entry.event, Corrected):
-            self._correct(entry, entry.event)
+            self._correct(entry.seq, entry.event)
         else:
             self._learn(entry, entry.event)
 
-    def _correct(self, entry: Entry[Any], right: Corrected) -> None:
+    def _correct(self, seq: int, right: Corrected) -> None:
         """The person says how it is to read: that counts where the model did."""
-        for _, chain in self._chains.get(right.person, {}).values():
-            if right.text and chain[-1] == right.of:
-                chain.append(entry.seq)
+        if not right.text:  # it was forgotten
+            return
+        for chain in self._chains.get(right.person, {}).values():
+            if chain.seqs[-1] == right.of:
+                chain.seqs.append(seq)
 
     def _learn(self, entry: Entry[Any], learned: PersonLearned) -> None:
         channel = self.places.of(entry.thread)
-        if not (channel and learned.text):  # no text: it was forgotten
+        if channel is None or not learned.text:  # no text: it was forgotten
             return
-        models = self._chains.setdefault(learned.person, {})
-        chain = models.setdefault(channel.number, (channel, []))[1]
-        if not chain or learned.since >= chain[-1]:  # larger: made from one that was forgotten
-            chain.append(entry.seq)
-
-    def _chain(self, person: str, channel: Channel | None) -> list[int]:
-        if channel is None:
-            return []
-        _, chain = self._chains.get(person, {}).get(channel.number, (channel, []))
-        return chain
+        chains = self._chains.setdefault(learned.person, {})
+        chain = chains.setdefault(channel.number, Chain(channel=channel))
+        if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: made from one that was forgotten
+            chain.seqs.append(entry.seq)

@@ -49,9 +49,11 @@ class Channel:
     """Who could read it, from each of those seqs on: a channel is made private, or shared with others."""
 
     @property
-    def audience(self) -> str | None:
-        """Who can read it, as was noted last."""
-        return self.audiences[-1] if self.audiences else None
+    def audience(self) -> str:
+        """Who can read it, as was noted last; empty where that is not known."""
+        if not self.audiences:
+            return ""
+        return self.audiences[-1]
 
     def before(self, seq: int) -> AudienceNoted:
         """Who could read it, as was last noted before `seq`."""
@@ -108,7 +110,9 @@ class Places(Projection):
     def beside(self, thread: str) -> Iterator[str]:
         """The conversations in the same channel, those that were begun last first."""
         here = self.of(thread)
-        return (one for one, channel in reversed(self._of.items()) if channel is here)
+        for other, channel in reversed(self._of.items()):
+            if channel is here:
+                yield other
 
     def known(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
         """The channels whose content may be known in this one."""

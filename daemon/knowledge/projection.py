@@ -68,9 +68,10 @@ class Projection:
         """Fold what there is up to this entry. What is forgotten meanwhile ends it: whoever called looks
         again."""
         erasures = self.journal.erasures
-        far = last - self._upto > self.far_behind
-        new = partial(self._to_fold, last=last)
-        found = await self.journal.apart(new) if far else new(self.journal)
+        if last - self._upto > self.far_behind:
+            found = await self.journal.apart(partial(self._to_fold, last=last))
+        else:
+            found = self._to_fold(self.journal, last)
         for start in range(0, len(found), PIECE):
             if erasures != self.journal.erasures:
                 return

@@ -8,7 +8,8 @@ was learned from what they said, and what was noted where they were, or could be
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
 from daemon.engine.event import Entry, Event
@@ -17,7 +18,7 @@ from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
-from daemon.knowledge.places import Channel, Places
+from daemon.knowledge.places import Places
 from daemon.knowledge.projection import Projection
 from daemon.knowledge.views import Knows, Views
 from daemon.ports import Hold, KnownNote
@@ -53,7 +54,7 @@ class Recollections(Projection):
         journal: Journal,
         places: Places,
         direct: Callable[[str, Hold], Awaitable[str]],
-        records: Records | None = None,
+        records: Records,
     ) -> None:
         super().__init__(journal)
         self._places = places
@@ -73,10 +74,10 @@ class Recollections(Projection):
         """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
         await self.update()
         knows = Views(self._places).knowing(thread)
-        notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
-        known = [self._known(self.journal.at(note.versions[-1]), note) for note in notes]
-        more = await self._records.about(self._naming.names(person), thread) if self._records else ()
-        return sorted([*known, *more], key=lambda one: one.seq)
+        notes = [note for note in self._notes if note.person == person]
+        known = [self._known(note) for note in notes if self._is_shown(note, knows)]
+        more = await self._records.about(self._naming.names(person), thread)
+        return sorted([*known, *more], key=attrgetter("seq"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
@@ -84,7 +85,9 @@ class Recollections(Projection):
         for note in self._notes:
             if note.person == person and note.versions[-1] == seq:
                 return tuple(note.versions)
-        return tuple(await self._records.versions(seq)) if self._records and seq else ()
+        if not seq:
+            return ()
+        return tuple(await self._records.versions(seq))
 
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
@@ -96,15 +99,13 @@ class Recollections(Projection):
     def _is_shown(self, note: Note, knows: Knows) -> bool:
         return note.learned or self._naming.spoke(note.person, note.thread) or knows(note.thread)
 
-    def _known(self, entry: Entry[Any], note: Note) -> KnownNote:
+    def _known(self, note: Note) -> KnownNote:
+        entry = self.journal.at(note.versions[-1])
+        known = KnownNote(seq=entry.seq, text=entry.event.text, place="", audience="", at=entry.at)
         channel = self._places.of(note.thread)
-        return KnownNote(
-            seq=entry.seq,
-            text=entry.event.text,
-            place=channel.name if channel else "",
-            audience=channel.before(ALWAYS).audience if channel else "",
-            at=entry.at,
-        )
+        if channel is None:
+            return known
+        return replace(known, place=channel.name, audience=channel.audience)
 
     # Folding
 
@@ -120,14 +121,12 @@ class Recollections(Projection):
 
     def _take(self, entry: Entry[Any]) -> None:
         self._naming.take(entry)
-        event = entry.event
         if entry.forgotten:
             return
+        event = entry.event
         match event:
             case PersonLearned():
-                channel = self._places.of(entry.thread)
-                if channel and event.text:
-                    self._learn(entry, channel)
+                self._learn(entry)
             case Remembered():
                 person = self._naming.whose(event.about, entry.thread)
                 if person:
@@ -137,14 +136,18 @@ class Recollections(Projection):
                 if note and note.versions[-1] == event.of:
                     self._append(note, entry.seq)
 
-    def _learn(self, entry: Entry[PersonLearned], channel: Channel) -> None:
+    def _learn(self, entry: Entry[PersonLearned]) -> None:
         """What was made from anything but the latest does not count (people.py)."""
-        known = self._learned.get((entry.event.person, channel.number))
+        learned = entry.event
+        channel = self._places.of(entry.thread)
+        if channel is None or not learned.text:
+            return
+        known = self._learned.get((learned.person, channel.number))
         if known is None:
-            note = Note(person=entry.event.person, thread=entry.thread, learned=True)
-            self._learned[entry.event.person, channel.number] = note
+            note = Note(person=learned.person, thread=entry.thread, learned=True)
+            self._learned[learned.person, channel.number] = note
             self._add(entry, note)
-        elif entry.event.since >= known.versions[-1]:
+        elif learned.since >= known.versions[-1]:
             self._append(known, entry.seq)
 
     def _add(self, entry: Entry[Any], note: Note) -> None:

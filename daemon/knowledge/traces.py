@@ -41,7 +41,8 @@ class Traces:
         words = _words(text)
         rows = list(_rows(words, few))
         if not rows and words and few == FEW:
-            rows = [(*_words(name), *words)] if name else []
+            if name:
+                rows.append((*_words(name), *words))
             if len(words) > 1 or len(words[0]) >= LETTERS:
                 rows.append(tuple(words))
         for row in rows:
@@ -51,7 +52,9 @@ class Traces:
 
     def found_in(self, text: str) -> bool:
         """Does any of it stand in this text?"""
-        words = _words(text) if self._rows else []
+        if not self._rows:
+            return False
+        words = _words(text)
         for count, rows in self._rows.items():
             firsts = self._firsts[count]
             for start in range(len(words) - count + 1):

@@ -124,7 +124,7 @@ KNOWS = (
     rule(
         "of two that were learned at once the first stands",
         "knowledge/people.py",
-        "if not chain or learned.since >= chain[-1]:",
+        "if not chain.seqs or learned.since >= chain.seqs[-1]:",
         "if True:",
         "tests/knowledge/test_people.py::"
         "test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_is_told",
