@@ -7,11 +7,11 @@ has come, reading back all that it did. Its contexts (`context.py`) do the steps
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 from daemon.engine.answers import Answers
-from daemon.engine.attempts import failures
+from daemon.engine.attempts import failures, turn_of
 from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, by_seq, only, seqs_of
 from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
 from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, parent_of, restarted
@@ -30,7 +30,6 @@ from daemon.engine.kinds import (
     Woke,
 )
 from daemon.engine.outage import Around, Outages
-from daemon.engine.reading import Reading
 from daemon.engine.record import Record
 from daemon.engine.unawaited import Unawaited, patiently
 from daemon.engine.writer import Fence
@@ -56,12 +55,10 @@ class Execution:
         self.epoch = epoch
         self._fence = Fence(thread=self.thread, epoch=epoch)
         self.id = began.event.execution
-        self.turn = began.key.removesuffix("/began")
-        self.first = began if self.turn == self.id else _beginning(journal, self.id)
+        self.turn = turn_of(began)
+        self.first = self._beginning()
         self.inputs: list[Entry[Input]] = journal.many(self._all_inputs())
         """All that it took up, in its turns and by accepting it, in order."""
-        self.first_inputs = self.inputs[: len(self.first.event.inputs)]
-        """What it took up at its first begin."""
         self.stopping = asyncio.Event()
         """Set when somebody wants it to end: what is in flight is broken off, and nothing new is begun."""
         self.latched: Nondeterminism | None = None
@@ -72,36 +69,53 @@ class Execution:
         self._none_since: int | None = None
         """What had arrived when there was nothing fresh."""
         self.is_new = is_new
-        self._lifetime: list[Entry[Event]] | None = [began] if is_new else None
-        *self.abandoned, current = [self.id] if is_new else journal.paths(self.id)
+        self._lifetime: list[Entry[Event]] | None = [began]
+        paths = [self.id]
+        if not is_new:
+            self._lifetime = None
+            paths = journal.paths(self.id)
+        *self.abandoned, current = paths
         self.restarts = len(self.abandoned)
         self.path = path or current
-        mine, beside = ([], []) if is_new else self._read(current)
+        mine, beside = self._recorded(current)
         self.record = Record(self.path, mine, beside)
         self._unawaited = Unawaited(journal, self.record, self._written)
         self.fix_log()
         self._answers = Answers(journal, began, only(Answered, [*self.log, *mine]))
-        self._received = {seq for entry in only(Received, mine) for seq in entry.event.inputs}
-        self._outages = [
-            entry for entry in only(Outage, beside) if entry.key.startswith(f"{self.path}{PART}")
-        ]
-        self.outages = Outages(self, around, self._outage_that_lasts())
+        self._received = set(_received_in(mine))
+        self.outages = Outages(self, around, self._outages_in(beside))
 
-    def _outage_that_lasts(self) -> Entry[Outage] | None:
-        still = self.journal.still_pending(seqs_of(self._outages))
-        lasting = [entry for entry in self._outages if entry.seq in still]
-        return lasting[0] if lasting else None
+    def _beginning(self) -> Entry[TurnBegan]:
+        """The entry with which it began, in this turn or in an earlier one."""
+        if self.turn == self.id:
+            return self.began
+        found = self.journal.get(f"{self.id}/began")
+        if found is None or not isinstance(found.event, TurnBegan):
+            raise LookupError(f"an execution without a beginning: {self.id}")
+        return cast(Entry[TurnBegan], found)
 
-    def _read(self, current: str) -> tuple[list[Entry[Event]], list[Entry[Event]]]:
+    def _recorded(self, current: str) -> tuple[list[Entry[Event]], list[Entry[Event]]]:
         """What is recorded under its path, and what is recorded of it beside that."""
-        beside = [*self.journal.parts(self.path), *self.journal.parts(self.turn)]
+        if self.is_new:
+            return [], []
+        beside = self.journal.parts(self.path)
+        if self.turn != self.path:
+            beside += self.journal.parts(self.turn)
         for other in [*self.abandoned, current]:
             if other != self.path:
                 beside += self.journal.under(other)
         return self.journal.under(self.path), beside
 
+    def _outages_in(self, beside: Sequence[Entry[Event]]) -> list[Entry[Outage]]:
+        return [entry for entry in only(Outage, beside) if entry.key.startswith(f"{self.path}{PART}")]
+
     def _all_inputs(self) -> list[int]:
         return list(dict.fromkeys([*self.first.event.inputs, *self.began.event.inputs]))
+
+    @property
+    def first_inputs(self) -> list[Entry[Input]]:
+        """What it took up at its first begin."""
+        return self.inputs[: len(self.first.event.inputs)]
 
     def fix_log(self) -> None:
         """What the executions did that this one stands for, once nothing of it is half done any more."""
@@ -148,13 +162,15 @@ class Execution:
 
         What was appended soon is on disk before. Raises Fenced where a later attempt has taken over.
         """
+        if cause is None:
+            cause = self.began.seq
         await self.saved()
         entry, new = await self.journal.append(
             thread or self.thread,
             event,
             key=key,
             author=self.around.author,
-            cause=self.began.seq if cause is None else cause,
+            cause=cause,
             closes=closes,
             moot=moot,
             fence=self._fence,
@@ -162,8 +178,6 @@ class Execution:
         if not new:
             raise Fenced(key)
         self._written(entry)
-        if isinstance(event, Outage):
-            self._outages.append(cast(Entry[Outage], entry))
         if self.around.replays_always and isinstance(event, StepEvent):
             raise RunAgain(key)
         return entry
@@ -207,7 +221,8 @@ class Execution:
             return []
         mine = set(seqs_of(self.inputs))
         found = [entry for entry in self.journal.inputs(self.thread) if entry.seq not in mine]
-        self._none_since = None if found else arrived
+        if not found:
+            self._none_since = arrived
         return found
 
     def news(self) -> list[Entry[Input]]:
@@ -266,29 +281,31 @@ class Execution:
         return self._lifetime
 
     def _recorded_so_far(self) -> list[Entry[Event]]:
-        began = self.journal.of(self.thread, TurnBegan, since=self.first.seq)
-        later = [one for one in began if one.event.execution == self.id]
-        turns = [one.key.removesuffix("/began") for one in later]
-        found: list[Entry[Event]] = [*self.entries(), *later]
-        for key in dict.fromkeys([*self.paths, *turns]):
+        found = self.entries(Event)
+        keys = self.paths
+        for began in self.journal.of(self.thread, TurnBegan, since=self.first.seq):
+            if began.event.execution == self.id:
+                found.append(began)
+                keys.append(turn_of(began))
+        for key in dict.fromkeys(keys):
             found += self.journal.parts(key)
         return by_seq(found)
 
     def entries(self, *kinds: type[E]) -> list[Entry[E]]:
         """All that is recorded of it, of these kinds (of all, where none is named), in order."""
-        found = [entry for path in self.paths for entry in self.journal.under(path)]
-        if not kinds:
-            return cast(list[Entry[E]], found)
-        return [cast(Entry[E], entry) for entry in found if isinstance(entry.event, kinds)]
+        found = list[Entry[Any]]()
+        for path in self.paths:
+            found += self.journal.under(path)
+        return [entry for entry in found if isinstance(entry.event, kinds or Event)]
 
     async def keep(self, event: E, key: str) -> Entry[E]:
         """Append what was done already and may have cost something: where the journal cannot be written it
         is kept, and tried again, for as long as ten minutes."""
-        return await patiently(lambda: self.append(event, key), self.clock)
+        return await patiently(self.clock, self.append, event, key)
 
     async def all_saved(self) -> None:
         """The same wait as `saved`, and as patient, where something was done that may have cost something."""
-        await patiently(self.saved, self.clock)
+        await patiently(self.clock, self.saved)
 
     @property
     def parent(self) -> str:
@@ -297,8 +314,10 @@ class Execution:
 
     def spawned_by(self) -> Entry[Spawned] | None:
         """The entry that began this thread, if it is under another one and has not ended."""
-        above = self.journal.pending(Spawned, thread=self.parent)
-        return next((entry for entry in above if entry.event.thread == self.thread), None)
+        for spawned in self.journal.pending(Spawned, thread=self.parent):
+            if spawned.event.thread == self.thread:
+                return spawned
+        return None
 
     # Its end
 
@@ -318,19 +337,12 @@ class Execution:
 
     def pending_about(self, key: str) -> list[Entry[Event]]:
         """What is pending of all that was done about this entry."""
-        return self._still_pending([*self.journal.under(key), *self.journal.parts(key)])
+        return self._pending_under([key])
 
-    def outages_so_far(self) -> int:
-        """How many entries tell of an outage of this execution."""
-        return len(self._outages)
-
-    def _pending_under(self, paths: Sequence[str]) -> list[Entry[Event]]:
+    def _pending_under(self, keys: Iterable[str]) -> list[Entry[Event]]:
         entries = list[Entry[Event]]()
-        for path in paths:
-            entries += [*self.journal.under(path), *self.journal.parts(path)]
-        return self._still_pending(entries)
-
-    def _still_pending(self, entries: Sequence[Entry[Event]]) -> list[Entry[Event]]:
+        for key in keys:
+            entries += [*self.journal.under(key), *self.journal.parts(key)]
         still = set(self.journal.still_pending(seqs_of(entries)))
         return [entry for entry in entries if entry.seq in still]
 
@@ -339,15 +351,21 @@ class Execution:
         for what has come of that and was not taken up, what is seen through beside it, and the watches that
         its last words set."""
         closes = [self.began.seq, *self.journal.still_pending(seqs_of(self.inputs))]
-        closes += self.journal.still_pending(seqs_of(self._outages))
+        closes += self.journal.still_pending(seqs_of(self.outages.recorded))
         moot = list[int]()
         if event.outcome in ("failed", "stopped", "abandoned"):
-            told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
-            left = self._pending_under([*self.paths, *told])
-            left = [entry for entry in left if not (_is_watch(entry) and context_of(entry.key) in told)]
-            moot += [entry.seq for entry in left if ends_with_its_turn(entry)]
-        moot = [seq for seq in dict.fromkeys(moot) if seq not in closes]
-        return await self.append(event, f"{self.turn}/ended", closes=list(dict.fromkeys(closes)), moot=moot)
+            moot = [seq for seq in self._ends_with_it() if seq not in closes]
+        return await self.append(event, f"{self.turn}/ended", closes=closes, moot=moot)
+
+    def _ends_with_it(self) -> list[int]:
+        """What it left open, and is closed where it has failed."""
+        told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
+        ending = list[int]()
+        for entry in self._pending_under(dict.fromkeys([*self.paths, *told])):
+            stays = _is_watch(entry) and context_of(entry.key) in told
+            if ends_with_its_turn(entry) and not stays:
+                ending.append(entry.seq)
+        return ending
 
 
 def ends_with_its_turn(entry: Entry[Any]) -> bool:
@@ -367,8 +385,7 @@ def _looked_through(given: Entry[Input]) -> int:
     return given.seq
 
 
-def _beginning(journal: Reading, execution: str) -> Entry[TurnBegan]:
-    found = journal.get(f"{execution}/began")
-    if found is None or not isinstance(found.event, TurnBegan):
-        raise LookupError(f"an execution without a beginning: {execution}")
-    return cast(Entry[TurnBegan], found)
+def _received_in(recorded: Iterable[Entry[Event]]) -> Iterator[int]:
+    """The inputs that it has looked at, as far as this tells."""
+    for received in only(Received, recorded):
+        yield from received.event.inputs

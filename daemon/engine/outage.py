@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from daemon.engine.event import Entry, Event, Input, seqs_of
@@ -62,9 +62,6 @@ class Sleeper(Protocol):
     def unheard(self) -> list[Entry[Input]]:
         """What came for the thread, and was not received yet."""
 
-    def outages_so_far(self) -> int:
-        """How many entries tell of an outage of it."""
-
     def pending_about(self, key: str) -> list[Entry[Event]]:
         """What is pending of all that was done about the entry of this key."""
 
@@ -81,14 +78,21 @@ class Wait:
     over: bool = False
     gave_up: Unavailable | None = None
 
+    @property
+    def first(self) -> int:
+        """The seq of the entry that it began with."""
+        return self.entry.event.since or self.entry.seq
+
 
 class Outages:
     """The outage of one execution; there is none, most of the time."""
 
-    def __init__(self, execution: Sleeper, around: Around, pending: Entry[Outage] | None) -> None:
+    def __init__(self, execution: Sleeper, around: Around, recorded: list[Entry[Outage]]) -> None:
         self._execution = execution
         self._around = around
-        self._wait = Wait(entry=pending, seconds=pending.event.due - pending.at) if pending else None
+        self.recorded = recorded
+        """All that tells of an outage of it, in order."""
+        self._wait = self._unended()
         self._at_once = False
         """Is the next try made without a sleep? When a message was accepted."""
         self._wanted = ""
@@ -98,6 +102,14 @@ class Outages:
         self._awoken = set[int]()
         """The messages that have ended a sleep."""
         self.asleep = False
+
+    def _unended(self) -> Wait | None:
+        """The outage that lasted when the attempt before this one came to its end."""
+        pending = self._around.journal.still_pending(seqs_of(self.recorded))
+        for entry in self.recorded:
+            if entry.seq in pending:
+                return Wait(entry=entry, seconds=entry.event.due - entry.at)
+        return None
 
     @property
     def down(self) -> bool:
@@ -135,15 +147,12 @@ class Outages:
         self, wait: Wait, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
     ) -> T | list[Entry[Input]] | None:
         """Sleep, and try once. None: it failed again."""
-        for rests in (True, False):
-            stops = self._execution.stopping.is_set()  # then the attempt itself finds out
-            came = self._execution.unheard() if accepts and not stops else []
-            if came:
-                await self._tell(wait)  # before it is heard: what was begun answers none of it
-                self._at_once = True
-                return came
-            if rests:
-                await self._sleep(wait)
+        came = await self._accepted(wait, accepts)
+        if not came:
+            await self._sleep(wait)
+            came = await self._accepted(wait, accepts)
+        if came:
+            return came
         try:
             done = await attempt()
         except Unavailable as error:
@@ -153,13 +162,23 @@ class Outages:
         self._around.succeeded(subject)
         return done
 
+    async def _accepted(self, wait: Wait, accepts: bool) -> list[Entry[Input]]:
+        """What came for the thread, where the step accepts it; whether it is stopped the step finds out."""
+        if not accepts or self._execution.stopping.is_set():
+            return []
+        came = self._execution.unheard()
+        if came:
+            await self._tell(wait)  # before it is heard: what was begun answers none of it
+            self._at_once = True
+        return came
+
     async def _begin(self, error: Unavailable) -> None:
         """The first failure begins a wait; others join it. Raises where nobody is patient."""
         async with self._probing:
             if self._wait is None:
                 self._at_once = False
                 seconds = self._patience(error, 0)
-                entry = await self._record(error, seconds, number=self._execution.outages_so_far() + 1)
+                entry = await self._record(error, seconds)
                 self._wait = Wait(entry=entry, seconds=seconds)
                 self._is_first_probe(self._wait)
                 await self._tell(self._wait)
@@ -176,31 +195,35 @@ class Outages:
             wait.gave_up = error
             await self._end(wait)
             raise
-        number = self._execution.outages_so_far() + 1
-        wait.entry = await self._record(error, wait.seconds, number=number, before=wait)
+        wait.entry = await self._record(error, wait.seconds, before=wait)
         wait.deaf = False
 
     def _patience(self, error: Unavailable, tries: int) -> float:
         """Seconds to the next try. Raises the error where nobody waits any more."""
-        stopping = self._execution.stopping.is_set()
-        seconds = None if stopping else self._around.patience(error.reason, error.subject, tries)
+        if self._execution.stopping.is_set():
+            raise error
+        seconds = self._around.patience(error.reason, error.subject, tries)
         if seconds is None:
             raise error
         return seconds * (1 + CHANCE * random.random())
 
-    async def _record(
-        self, error: Unavailable, seconds: float, *, number: int, before: Wait | None = None
-    ) -> Entry[Outage]:
-        event = Outage(
-            reason=error.reason,
-            subject=error.subject,
-            since=self._first(before).seq if before else 0,
-            tries=before.entry.event.tries + 1 if before else 0,
-            due=self._around.clock.now() + seconds,
-        )
-        closes = [before.entry.seq] if before else []
-        key = part(self._execution.path, f"outage#{number}")
-        return await self._execution.append(event, key, closes=closes)
+    async def _record(self, error: Unavailable, seconds: float, before: Wait | None = None) -> Entry[Outage]:
+        due = self._around.clock.now() + seconds
+        event = Outage(reason=error.reason, subject=error.subject, due=due)
+        closes = list[int]()
+        if before:
+            event = replace(event, since=before.first, tries=before.entry.event.tries + 1)
+            closes = [before.entry.seq]
+        key = part(self._execution.path, f"outage#{self._next_number()}")
+        entry = await self._execution.append(event, key, closes=closes)
+        self.recorded.append(entry)
+        return entry
+
+    def _next_number(self) -> int:
+        if not self.recorded:
+            return 1
+        last = self.recorded[-1].key.rpartition("#")[2]
+        return int(last) + 1
 
     async def _end(self, wait: Wait) -> None:
         ended = OutageEnded(gave_up=wait.gave_up is not None)
@@ -212,16 +235,16 @@ class Outages:
         """Once in each attempt: what was told in an earlier one is read back."""
         if not wait.told:
             wait.told = True
-            await self._around.went_down(self._execution.thread, self._first(wait))
+            first = self._around.journal.at(wait.first)
+            await self._around.went_down(self._execution.thread, first)
 
     async def settle(self) -> None:
         """At the begin of an attempt: what was half told when the last one was killed is told."""
-        if self._wait and self._execution.pending_about(self._first(self._wait).key):
+        if self._wait is None:
+            return
+        first = self._around.journal.at(self._wait.first)
+        if self._execution.pending_about(first.key):
             await self._tell(self._wait)
-
-    def _first(self, wait: Wait) -> Entry[Outage]:
-        """The entry that it began with."""
-        return self._around.journal.at(wait.entry.event.since or wait.entry.seq)
 
     # Sleeping
 
@@ -245,7 +268,9 @@ class Outages:
 
     def _is_first_probe(self, wait: Wait) -> bool:
         """Does this life know nothing yet of what is waited for? One execution finds out for all."""
-        subject = self._wanted if wait.entry.event.subject else ""
+        subject = ""
+        if wait.entry.event.subject:
+            subject = self._wanted
         first = subject not in self._around.probed
         self._around.probed.add(subject)
         return first
@@ -255,7 +280,7 @@ class Outages:
         came = set(seqs_of(self._execution.unheard()))
         if self.asleep and (self._execution.stopping.is_set() or came - self._awoken):
             self._awoken |= came
-            self._stir()
+            self.try_now()
 
     def may_end(self, subject: str) -> bool:
         """This was reached just now: may what is slept for be over?"""
@@ -266,8 +291,5 @@ class Outages:
 
     def try_now(self) -> None:
         """Let it find out whether it is over."""
-        self._stir()
-
-    def _stir(self) -> None:
         self.asleep = False
         self._stirred.set()

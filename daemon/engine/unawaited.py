@@ -22,14 +22,14 @@ PATIENCE = 600
 """Seconds for which what was done is kept that the journal does not take."""
 
 
-async def patiently(write: Callable[[], Awaitable[T]], clock: Clock) -> T:
+async def patiently(clock: Clock, write: Callable[..., Awaitable[T]], *what: object) -> T:
     """Write it, or raise JournalError when it could not be written for so long."""
     for _ in range(PATIENCE):
         try:
-            return await write()
+            return await write(*what)
         except JournalError:
             await clock.sleep(1.0)
-    return await write()
+    return await write(*what)
 
 
 @dataclass(slots=True, kw_only=True)

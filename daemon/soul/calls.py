@@ -164,7 +164,7 @@ class Calling:
         """What names the entries that the conversation comes from; what was paid for waits for a journal
         that cannot be written."""
         world, seqs = self._world, tuple(self._seqs())
-        return await patiently(lambda: parts_of(world.journal, self._ctx.execution, seqs), world.clock)
+        return await patiently(world.clock, parts_of, world.journal, self._ctx.execution, seqs)
 
     def _seqs(self) -> Iterator[int]:
         """The entries that the conversation comes from, in order."""

@@ -161,21 +161,21 @@ OUTAGES: tuple[Mutant, ...] = (
     rule(
         "outage: that it waits is told before what is said meanwhile is heard",
         "engine/outage.py",
-        "                await self._tell(wait)  # before it is heard: what was begun answers none of it\n",
+        "            await self._tell(wait)  # before it is heard: what was begun answers none of it\n",
         "",
         f"{OUTAGE}that_it_waits_is_told_before_what_is_said_meanwhile_is_heard",
     ),
     rule(
         "outage: the trunk accepts before each try",
         "engine/outage.py",
-        "if accepts and not stops else []",
-        "if False else []",
+        "if not accepts or self._execution.stopping.is_set():",
+        "if True:",
         f"{OUTAGE}a_message_is_accepted_while_it_waits_and_it_is_tried_at_once",
     ),
     rule(
         "outage: after an acceptance it tries at once",
         "engine/outage.py",
-        "                self._at_once = True\n",
+        "            self._at_once = True\n",
         "",
         f"{OUTAGE}a_message_is_accepted_while_it_waits_and_it_is_tried_at_once",
     ),
@@ -196,8 +196,8 @@ OUTAGES: tuple[Mutant, ...] = (
     rule(
         "outage: a stop ends it",
         "engine/outage.py",
-        "        seconds = None if stopping else",
-        "        seconds = None if False else",
+        "        if self._execution.stopping.is_set():\n            raise error\n",
+        "",
         f"{OUTAGE}a_stop_ends_it",
     ),
     rule(

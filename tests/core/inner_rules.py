@@ -145,8 +145,8 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: the wait that the last words set stays",
         "engine/execution.py",
-        "if not (_is_watch(entry) and context_of(entry.key) in told)]",
-        "if not (_is_watch(entry) and context_of(entry.key) in left)]",
+        "stays = _is_watch(entry) and context_of(entry.key) in told",
+        "stays = False",
         f"{AGAIN}[inner-life-fails]",
     ),
 )

@@ -38,7 +38,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a body sees what it saw at first, in whichever turn it goes on",
         "engine/execution.py",
-        "self.first = began if self.turn == self.id else _beginning(journal, self.id)",
+        "self.first = self._beginning()",
         "self.first = began",
         "approved/kills",
     ),
@@ -130,7 +130,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "of an outage in its middle a body tells once",
         "engine/outage.py",
-        "went_down(self._execution.thread, self._first(wait))",
+        "went_down(self._execution.thread, first)",
         "went_down(self._execution.thread, wait.entry)",
         "tests/engine/test_outage.py::test_a_wait_after_the_first_one_is_not_told_in_another_life",
     ),

@@ -54,8 +54,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what a turn took is fixed for ever",
         "engine/execution.py",
-        "self.first_inputs = self.inputs[: len(self.first.event.inputs)]",
-        "self.first_inputs = self.journal.inputs(self.thread)",
+        "return self.inputs[: len(self.first.event.inputs)]",
+        "return self.journal.inputs(self.thread)",
         "burst",
     ),
     rule(
@@ -209,8 +209,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a stop in an outage is not heard as a message",
         "engine/outage.py",
-        "if accepts and not stops else []",
-        "if accepts else []",
+        "if not accepts or self._execution.stopping.is_set():",
+        "if not accepts:",
         "put-off-and-stopped",
     ),
     rule(

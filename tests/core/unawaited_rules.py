@@ -75,8 +75,8 @@ UNAWAITED: tuple[Mutant, ...] = (
     rule(
         "looks: what waits is seen again",
         "engine/execution.py",
-        "self._none_since = None if found else arrived",
-        "self._none_since = arrived",
+        "        if not found:\n            self._none_since = arrived",
+        "        self._none_since = arrived",
         f"{SOON}what_arrives_is_heard_and_again_as_long_as_it_waits",
     ),
     rule(

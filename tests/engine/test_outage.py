@@ -346,3 +346,31 @@ async def test_a_wait_after_the_first_one_is_not_told_in_another_life(tmp_path: 
         await pass_time(clock, worker, LONG)
         assert len(journal.of("ann", Outage)) > 2, "it lasts"
     assert program.told == ["down"]
+
+
+async def test_an_execution_that_was_killed_while_it_waited_may_wait_again_in_a_later_turn(
+    tmp_path: Path,
+) -> None:
+    service, done, clock = Service(), list[str](), FakeClock()
+
+    async def body(ctx: Context) -> None:
+        done.append(await ctx.run("call", service.call))
+        await ctx.sleep(600)
+        done.append(await ctx.run("call", service.call))
+
+    program = Patient(body)
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await pass_time(clock, worker, LONG)
+        service.down = False
+        await pass_time(clock, worker, LONG)
+        assert done == ["ok"]
+        service.down = True
+        await pass_time(clock, worker, 600)
+        assert journal.pending(Outage)
+        service.down = False
+        await pass_time(clock, worker, LONG)
+        assert not journal.busy_threads()
+    assert done == ["ok", "ok", "ok"], "the first of them is read back once"
