@@ -114,40 +114,81 @@ class ActionFunction:
             fault = _fault(one)
             if fault:
                 yield fault
-        if self._comes_to_no_text():
-            kind = inspect.formatannotation(get_type_hints(self.function)["return"])
-            yield f"it returns a {kind}, and only a text is kept: write `-> str`, and return a str"
+        fault = self._fault_of_return()
+        if fault:
+            yield fault
         if isinstance(self.playbooks, str):
             yield f'`playbooks` is a text where a list belongs: write `playbooks=["{self.playbooks}"]`'
         if not are_texts(self.texts):
             yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
 
-    def _comes_to_no_text(self) -> bool:
-        """Does it say of itself that what it returns would be lost?"""
+    def _fault_of_return(self) -> str:
+        """What is wrong with what it says that it returns; empty where nothing is."""
+        kept: list[type] = [str, NoneType]
+        if not self._is_one_step:
+            kept += [ISMResult, Finish]
         returned = get_type_hints(self.function).get("return")
-        kinds = get_args(returned) if isinstance(returned, UnionType) else (returned,)
-        kept = (str, NoneType) if self._is_one_step else (str, NoneType, ISMResult, Finish)
-        classes = [get_origin(kind) or kind for kind in kinds]
-        return any(isinstance(kind, type) and not issubclass(kind, kept) for kind in classes)
+        kinds = get_args(returned) if isinstance(returned, UnionType) else [returned]
+        for kind in kinds:
+            named = get_origin(kind) or kind
+            if isinstance(named, type) and not issubclass(named, tuple(kept)):
+                said = inspect.formatannotation(returned)
+                return f"it returns a {said}, and only a text is kept: write `-> str`, and return a str"
+        return ""
 
     @property
     def _is_one_step(self) -> bool:
         """Is it one step, which is recorded?"""
-        names = {one.name for one in self._parameters}
-        return not names & WITH_STEPS if self.effect is None else self.effect
+        if self.effect is not None:
+            return self.effect
+        return not self._given.keys() & WITH_STEPS
+
+    @property
+    def _is_for_runs_alone(self) -> bool:
+        """Does it speak, or think as a run does? In open thought no action does."""
+        return "say" in self._given or self._given.get("run") is Run
 
     @functools.cached_property
     def _parameters(self) -> Sequence[Parameter]:
         return _parameters(self.function)
 
     @functools.cached_property
+    def _given(self) -> Mapping[str, object]:
+        """What the daemon gives it, by name, and the type that is written there."""
+        return {one.name: one.annotation for one in self._parameters if one.name in GIVEN}
+
+    @functools.cached_property
+    def _arguments(self) -> Sequence[Parameter]:
+        return [one for one in self._parameters if one.name not in GIVEN]
+
+    @property
+    def _whole(self) -> Parameter | None:
+        """The only argument, if it is a pydantic model: then it is the form of all that the model writes."""
+        if len(self._arguments) != 1:
+            return None
+        [only] = self._arguments
+        is_model = isinstance(only.annotation, type) and issubclass(only.annotation, BaseModel)
+        return only if is_model else None
+
+    @functools.cached_property
     def _form(self) -> type[BaseModel] | None:
-        return _form(self.name, [one for one in self._parameters if one.name not in GIVEN])
+        """The form of what the model writes; None where there are no arguments."""
+        if self._whole:
+            model: type[BaseModel] = self._whole.annotation
+            return model
+        if not self._arguments:
+            return None
+        fields: dict[str, Any] = {}
+        for one in self._arguments:
+            default = ... if one.default is one.empty else one.default
+            fields[one.name] = (_described(one.annotation), default)
+        return create_model(self.name, __base__=Args, **fields)
 
     @property
     def description(self) -> str:
         """The first paragraph of its docstring, in one line."""
-        paragraph, _, _ = (inspect.getdoc(self.function) or "").partition("\n\n")
+        text = inspect.getdoc(self.function) or ""
+        paragraph, _, _ = text.partition("\n\n")
         return " ".join(paragraph.split())
 
     def works_with(self, means: Means) -> bool:
@@ -158,24 +199,33 @@ class ActionFunction:
         """The action with what it is given. Raises Misshapen."""
         if self.faults:
             raise Misshapen("; ".join(self.faults))
-        given = [one for one in self._parameters if one.name in GIVEN]
-        arguments = [one for one in self._parameters if one.name not in GIVEN]
-        names = frozenset(one.name for one in given)
-        in_runs_alone = "say" in names or any(one.annotation is Run for one in given)
-        whole = _whole(arguments)
         return Definition(
             name=self.name,
             description=self.description,
-            perform=_perform(self.function, names, means, whole=whole),
-            args=whole.annotation if whole else self._form,
+            perform=self._perform(means),
+            args=self._form,
             repeatable=self.repeatable,
             approval=self.approval,
             terminal=self.terminal,
             exclusive=self.exclusive,
             effect=self._is_one_step,
-            in_the_open=not in_runs_alone,
+            in_the_open=not self._is_for_runs_alone,
             playbooks=tuple(self.playbooks),
         )
+
+    def _perform(self, means: Means) -> Perform:
+        """Calls it with what it is given and what the model wrote; the source of that is the function's."""
+
+        @functools.wraps(self.function)
+        async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
+            values = {name: _value_of(name, run, means) for name in self._given}
+            if self._whole:
+                values[self._whole.name] = args
+            elif args:
+                values |= dict(args)
+            return await self.function(**values)
+
+        return perform
 
 
 @overload
@@ -192,7 +242,7 @@ def action(
     exclusive: bool = False,
     effect: bool | None = None,
     playbooks: Sequence[str] = (),
-    texts: Mapping[str, Words] | None = None,
+    texts: Mapping[str, Words] = ...,
 ) -> Callable[[Function], ActionFunction]: ...
 
 
@@ -205,12 +255,15 @@ def action(
     """
 
     def made(function: Function) -> ActionFunction:
-        again = not how.get("approval") if repeatable is None else repeatable
         called = name or function.__name__.title().replace("_", "")
-        known = {key: value for key, value in how.items() if value is not None}
-        return ActionFunction(function=function, name=called, repeatable=again, **known)
+        again = repeatable
+        if again is None:
+            again = not how.get("approval")
+        return ActionFunction(function=function, name=called, repeatable=again, **how)
 
-    return made(function) if function else made
+    if function is None:
+        return made
+    return made(function)
 
 
 def _parameters(function: Function) -> Sequence[Parameter]:
@@ -250,49 +303,19 @@ def _is_missing(one: Parameter, means: Means) -> bool:
     return hasattr(means, one.name) and getattr(means, one.name) is None and one.default is one.empty
 
 
-def _whole(arguments: Sequence[Parameter]) -> Parameter | None:
-    """The only argument, if it is a pydantic model: then it is the form of all that the model writes."""
-    if len(arguments) != 1:
-        return None
-    [only] = arguments
-    is_model = isinstance(only.annotation, type) and issubclass(only.annotation, BaseModel)
-    return only if is_model else None
-
-
-def _form(name: str, arguments: Sequence[Parameter]) -> type[BaseModel] | None:
-    """The form of what the model writes; None where there are no arguments."""
-    if not arguments:
-        return None
-    fields: dict[str, Any] = {}
-    for one in arguments:
-        default = ... if one.default is one.empty else one.default
-        fields[one.name] = (_described(one.annotation), default)
-    return create_model(name, __base__=Args, **fields)
-
-
 def _described(annotation: Any) -> Any:
     """A text beside a type, as in `Annotated[str, "its name"]`, is what the model is told of it."""
     if get_origin(annotation) is not Annotated:
         return annotation
-    kind, *beside = get_args(annotation)
-    told = [Field(description=one) if isinstance(one, str) else one for one in beside]
+    parts = [*get_args(annotation)]
+    for place, part in enumerate(parts):
+        if isinstance(part, str):
+            parts[place] = Field(description=part)
     annotated: Any = Annotated
-    return annotated[(kind, *told)]
+    return annotated[tuple(parts)]
 
 
-def _perform(function: Function, names: frozenset[str], means: Means, *, whole: Parameter | None) -> Perform:
-    """Calls it with what it is given and what the model wrote. Its source is the function's (see wraps)."""
-
-    @functools.wraps(function)
-    async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
-        given = {name: _given(name, run, means) for name in names}
-        written = {whole.name: args} if whole else dict(args or ())
-        return await function(**given, **written)
-
-    return perform
-
-
-def _given(name: str, run: ActionContext, means: Means) -> object:
+def _value_of(name: str, run: ActionContext, means: Means) -> object:
     """What the daemon gives under this name."""
     match name:
         case "run":

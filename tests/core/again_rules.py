@@ -49,15 +49,15 @@ AGAIN = (
     rule(
         "an action that is a function has the version of the function",
         "actions/function.py",
-        "    @functools.wraps(function)\n",
+        "        @functools.wraps(self.function)\n",
         "",
         OWN + "test_a_yes_is_to_the_function_as_it_was[gone-does1]",
     ),
     rule(
         "whoever takes steps of its own is not one step",
         "actions/function.py",
-        "not names & WITH_STEPS if",
-        "True if",
+        "return not self._given.keys() & WITH_STEPS",
+        "return True",
         OWN + "test_it_speaks_with_what_it_is_given_and_the_soul_knows_that_it_was_said",
     ),
     rule(
