@@ -7,7 +7,7 @@ no answer is told at once, and calls nobody.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import Spawned
 from daemon.ism import Refused, Waiting
 from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
+from daemon.limits import DAY
 from daemon.memory import WorkingMemory
 from daemon.mind import payloads
 from daemon.mind.choosing import MOST_FOUND, wrong_in
@@ -32,8 +33,11 @@ from daemon.setting import duration
 log = logging.getLogger(__name__)
 
 UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."
-YEAR = 366 * 86_400.0
+YEAR = 366 * DAY
 """Seconds, the longest time that a timer may be set for."""
+KEPT, MOST_KEPT = 10, 1_000
+"""How many messages stay in sight where a clearing does not say it, and how many at the most."""
+Job = Callable[[Turn], Awaitable[None]]
 
 
 class Deeds:
@@ -56,18 +60,24 @@ class Deeds:
         self.waits = False
         """Was anything begun that will tell it something later?"""
 
-    async def carry_out(self, payloads: Sequence[Payload]) -> None:
-        """All of these."""
-        actions = [one for one in payloads if one.tag in self._definitions]
-        for payload in payloads:
-            if payload.tag not in self._definitions:
+    async def carry_out(self, asked: Sequence[Payload]) -> None:
+        """All of these: first what the core does, then the actions; an exclusive one has none beside it."""
+        beside, alone = list[Job](), list[Job]()
+        for payload in asked:
+            definition = self._definitions.get(payload.tag)
+            if definition is None:
                 await self._by_the_core(payload)
-        beside = [one for one in actions if not self._definitions[one.tag].exclusive]
-        alone = [one for one in actions if self._definitions[one.tag].exclusive]
-        await self._turn.beside([partial(self._act, payload=one) for one in beside])
-        for one in alone:
-            await self._turn.beside([partial(self._act, payload=one)])
-        self.called = self.called or bool(actions)
+                continue
+            job: Job = partial(self._act, definition=definition, payload=payload)
+            if definition.exclusive:
+                alone.append(job)
+            else:
+                beside.append(job)
+        await self._turn.beside(beside)
+        for job in alone:
+            await self._turn.beside([job])
+        if beside or alone:
+            self.called = True
 
     # The words of the core
 
@@ -82,9 +92,8 @@ class Deeds:
 
     async def remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
         """A remark of the core in the owner's words."""
-        words = self._words.get(meaning, meaning)
         code = meaning.replace(" ", "-")
-        text = element("system-note", f"{words}{more}", code=code)
+        text = element("system-note", f"{self._said(meaning)}{more}", code=code)
         if calls:
             await self.tell(text, code=code)
         else:
@@ -92,10 +101,15 @@ class Deeds:
 
     async def unknown_thread(self, thread: str) -> None:
         """There is none of this id in this tree."""
-        error = element(
-            "system-thread-error", unknown_id=thread, code="unknown_thread", message=UNKNOWN_THREAD
-        )
-        await self.tell(error, code="thread-error")
+        await self._thread_error(unknown_id=thread, code="unknown_thread", message=UNKNOWN_THREAD)
+
+    async def _thread_error(self, **what: str) -> None:
+        """Something about threads cannot be done."""
+        await self.tell(element("system-thread-error", **what), code="thread-error")
+
+    def _said(self, meaning: str) -> str:
+        """The owner's words for it."""
+        return self._words.get(meaning, meaning)
 
     # What the core does
 
@@ -116,8 +130,10 @@ class Deeds:
 
     async def _spawn(self, payload: Payload) -> None:
         """One branch, which is confirmed before anything stands in it."""
-        inside = [child for child in payload.children if child.tag == "initial-payload"]
-        first = (inside[0].inner if inside else payload.inner).strip()
+        holds_it = payload
+        if payload.children:
+            holds_it = payload.children[0]
+        first = holds_it.inner.strip()
         if not first:
             await self.remark("nothing to send")
             return
@@ -129,15 +145,16 @@ class Deeds:
 
     async def _fan_out(self, payload: Payload) -> None:
         """A branch for each item."""
-        items = [child.inner.strip() for child in payload.children if child.tag == "item"]
-        items = [item for item in items if item]
+        items = [child.inner.strip() for child in payload.children if child.inner.strip()]
         if not items:
             await self.remark("no items")
             return
         if await self._refused(len(items)):
             return
-        branches = [await self._begin(f"item-{n}", item) for n, item in enumerate(items, 1)]
-        collect = payload.attributes.get("collect", "true").strip().casefold() != "false"
+        branches = []
+        for number, item in enumerate(items, 1):
+            branches.append(await self._begin(f"item-{number}", item))
+        collect = _attribute(payload, "collect").casefold() != "false"
         await self._turn.tree.await_answers(branches, collect=collect)
         await self.note(element("fan-out-started", total=len(branches), collect=str(collect).lower()))
 
@@ -151,14 +168,14 @@ class Deeds:
     async def _refused(self, wanted: int) -> bool:
         """May so many branches not be begun? Then the soul is told why."""
         why = self._turn.tree.refusal(wanted)
-        if why:
-            error = element("system-thread-error", code=why, message=self._words.get(why, why))
-            await self.tell(error, code="thread-error")
-        return bool(why)
+        if not why:
+            return False
+        await self._thread_error(code=why, message=self._said(why))
+        return True
 
     async def _send(self, payload: Payload) -> None:
         """A message to a thread of this tree."""
-        to, text = payload.attributes.get("to", "").strip(), payload.inner.strip()
+        to, text = _attribute(payload, "to"), payload.inner.strip()
         if not self._turn.tree.knows(to):
             await self.unknown_thread(to)
             return
@@ -166,28 +183,28 @@ class Deeds:
             await self.remark("nothing to send")
             return
         message = InnerMessage(sender=self._turn.thread, text=text)
-        if await self._turn.tree.send("send", to, message):
-            await self.note(element("sent", to=to))
-            self.called = self.called or to == self._turn.thread
+        if not await self._turn.tree.send("send", to, message):
+            await self._thread_error(id=to, code="thread_ended")
             return
-        error = element("system-thread-error", id=to, code="thread_ended")
-        await self.tell(error, code="thread-error")
+        await self.note(element("sent", to=to))
+        if to == self._turn.thread:
+            self.called = True
 
     async def _set_timer(self, payload: Payload) -> None:
         try:
-            seconds = duration(payload.attributes.get("in", "").strip())
+            seconds = duration(_attribute(payload, "in"))
         except ValueError:
             seconds = 0.0
         if not 1.0 <= seconds <= YEAR:
             await self.remark("time")
             return
-        label = payload.attributes.get("label", "").strip()
+        label = _attribute(payload, "label")
         timer = await self._turn.tree.set_timer(label, seconds)
         self.waits = True
         await self.note(element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
 
     async def _cancel_timer(self, payload: Payload) -> None:
-        timer = payload.attributes.get("id", "").strip()
+        timer = _attribute(payload, "id")
         if await self._turn.tree.cancel_timer(timer):
             await self.note(element("timer-cancelled", id=timer))
         else:
@@ -196,13 +213,14 @@ class Deeds:
     async def _clear_context(self, payload: Payload) -> None:
         """From the next turn on the last so many messages are in sight, and at least those of this turn; the
         journal stays whole."""
-        text = payload.attributes.get("keep", "10").strip()
-        keep = min(int(text[:10]), 1_000) if text.isascii() and text.isdigit() else 10
-        seqs = self.memory.seqs
+        keep, text = KEPT, _attribute(payload, "keep")
+        if text.isascii() and text.isdigit():
+            keep = min(int(text[:10]), MOST_KEPT)
+        seen = self.memory.seqs
         came = set(seqs_of(self._turn.inputs))
-        before = [seq for seq in seqs if seq < self._turn.number and seq not in came]
-        gone = before[: max(len(seqs) - keep, 0)]
-        kept = len(seqs) - len(gone)
+        before = [seq for seq in seen if seq < self._turn.number and seq not in came]
+        gone = before[: max(len(seen) - keep, 0)]
+        kept = len(seen) - len(gone)
         if gone:
             cleared = await self._turn.once(ContextCleared(text="", last=gone[-1], kept=kept))
             self.memory = self.memory.with_memory(remember(cleared))
@@ -211,9 +229,8 @@ class Deeds:
 
     # Actions
 
-    async def _act(self, turn: Turn, *, payload: Payload) -> None:
+    async def _act(self, turn: Turn, *, definition: Definition, payload: Payload) -> None:
         """Carry it out, and tell the thread what came of it."""
-        definition = self._definitions[payload.tag]
         context = OpenContext(turn, self.memory)
         text = shortened(await self._done(context, definition, payload), MOST_FOUND)
         await turn.tell("result", InnerMessage(sender=definition.name, text=text))
@@ -221,13 +238,9 @@ class Deeds:
     async def _done(self, context: OpenContext, definition: Definition, payload: Payload) -> str:
         action = bind(context, definition)
         try:
-            given = arguments(definition, payload)
-            if given is None:
-                outcome = await action.handler("", [])
-            else:
-                outcome = await action.handler("", [], args=given)
+            outcome = await action.handler("", [], args=arguments(definition, payload))
         except ValidationError as error:
-            return f"{self._words.get('unknown arguments', 'unknown arguments')}: {wrong_in(error)}"
+            return f"{self._said('unknown arguments')}: {wrong_in(error)}"
         except (Refused, ValueError) as error:
             return str(error)
         except EngineError:
@@ -237,7 +250,13 @@ class Deeds:
                 raise
             log.warning("The action %s went wrong.", definition.name, exc_info=error)
             return f"{context.label('failed')}: {type(error).__name__}: {error}"
-        return outcome.text if isinstance(outcome, Waiting) else str(outcome or "")
+        if isinstance(outcome, Waiting):
+            return outcome.text
+        return str(outcome or "")
+
+
+def _attribute(payload: Payload, name: str) -> str:
+    return payload.attributes.get(name, "").strip()
 
 
 def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
@@ -255,8 +274,10 @@ def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
     for name, found in texts.items():
         if _may_be_list(known.get(name, {})):
             given[name] = [text for text in found if text]
+        elif len(found) == 1:
+            given[name] = found[0]
         else:
-            given[name] = found if len(found) > 1 else found[0]
+            given[name] = found
     return definition.args.model_validate(given)
 
 
