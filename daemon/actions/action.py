@@ -6,7 +6,7 @@ The registry holds definitions; a run binds them to itself as `daemon.ism.Action
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -130,6 +130,13 @@ class Definition:
     version: str = field(init=False, default="")
     """Of one that needs approval: another one where what it says, takes or does is another."""
 
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of its arguments; empty where there are none."""
+        if self.args is None:
+            return {}
+        return self.args.model_json_schema()
+
     def __post_init__(self) -> None:
         """Read its source now: what is edited later is not what this daemon does."""
         if self.approval:
@@ -142,9 +149,8 @@ def command(name: str, description: str, perform: Perform, args: type[Args]) -> 
 
 
 def _version(one: Definition) -> str:
-    schema = one.args.model_json_schema() if one.args else {}
     try:
         source = inspect.getsource(one.perform)
     except (OSError, TypeError):  # it was made in no file, or is no function
         source = getattr(one.perform, "__qualname__", type(one.perform).__qualname__)
-    return digest([one.description, schema, source])
+    return digest([one.description, one.schema, source])

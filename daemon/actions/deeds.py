@@ -266,7 +266,7 @@ def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
     """
     if definition.args is None:
         return None
-    known = definition.args.model_json_schema().get("properties", {})
+    known = definition.schema.get("properties", {})
     texts: dict[str, list[str]] = {}
     for child in payload.children:
         texts.setdefault(child.tag, []).append(child.text)

@@ -6,19 +6,20 @@ From the seeds on logic and iteration in xml-pipeline and on reasoning in AgentS
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from daemon.actions.action import Definition
 from daemon.actions.deeds import Deeds
 from daemon.actions.registry import Registry
+from daemon.engine.event import only
 from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
 from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound, consent, named
 from daemon.mind.open_thought import Thinking, Thought, last_plan
-from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Parsed, Payload, element, parse, slug_of
+from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
 from daemon.mind.stagnation import repeats
@@ -30,6 +31,7 @@ THEN = "conversation"
 """Where a thread goes when it has come to an end."""
 SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
 """How often the soul may call itself for one message of a person, in the thread and all under it."""
+NO_ACTIONS = Registry(())
 ASKED = "prompts/open/asked"
 """The text that says when one goes there, where the soul does not by itself."""
 FEW = 3
@@ -48,7 +50,7 @@ ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 class Deliberation:
     """How far it goes, and which actions there are."""
 
-    registry: Registry = field(default_factory=lambda: Registry([]))
+    registry: Registry = NO_ACTIONS
     capacity: str = "medium"
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
@@ -67,11 +69,13 @@ class _Round:
         self._capacity = capacity
         self._definitions = definitions
         self._rules = rules
-        self._name = name_of(turn.text(SOUL))
-        self._slug = slug_of(self._name)
+        self._actions = [one.name for one in definitions]
+        name = name_of(turn.text(SOUL))
+        self._slug = slug_of(name)
         self._final_tag = f"{self._slug}-response"
+        self._names = {"self": self._slug, "final": self._final_tag, "name": name}
         self._words = labels(turn.text("prompts/open/words"))
-        self._came = [entry.event for entry in turn.came if isinstance(entry.event, InnerMessage)]
+        self._came = [entry.event for entry in only(InnerMessage, turn.came)]
         self._codes = {event.code for event in self._came}
         self._left = SELF_CALLS[capacity] - turn.self_calls()
         self._is_branch = bool(turn.tree.parent)
@@ -107,23 +111,24 @@ class _Round:
 
     def _first_action(self) -> Payload | None:
         """The action that a branch begins with, if that is all that it was begun with."""
-        if not (self._is_branch and len(self._came) == 1 and self._came[0].sender == self._turn.tree.parent):
+        if not self._is_branch or len(self._came) != 1 or len(self._turn.memory.conversation) > 1:
             return None
-        if len(self._turn.memory.conversation) > 1:
+        [begun_with] = self._came
+        if begun_with.sender != self._turn.tree.parent:
             return None
-        parsed = parse(self._came[0].text, slug=self._slug, actions=self._actions)
-        whole = len(parsed.payloads) == 1 and not parsed.thought.strip()
-        return parsed.payloads[0] if whole and parsed.payloads[0].tag in self._actions else None
+        parsed = parse(begun_with.text, slug=self._slug, actions=self._actions)
+        if len(parsed.payloads) != 1 or parsed.thought.strip():
+            return None
+        [first] = parsed.payloads
+        if first.tag not in self._actions:
+            return None
+        return first
 
     async def _begin_with(self, action: Payload) -> WorkingMemory:
         """It is carried out, and its result is the first message that the branch thinks about."""
         deeds = self._deeds(self._turn.memory)
         await deeds.carry_out([action])
         return deeds.memory
-
-    @property
-    def _actions(self) -> Collection[str]:
-        return [one.name for one in self._definitions]
 
     def _deeds(self, memory: WorkingMemory) -> Deeds:
         return Deeds(self._turn, memory, self._definitions, self._words)
@@ -158,8 +163,8 @@ class _Round:
 
     async def _think(self, memory: WorkingMemory) -> tuple[Thought, Speech]:
         """One step; where the model refused, another one for the final answer alone."""
-        plan_is_open = bool(self._open_steps())
-        thinking = Thinking(self._turn, memory, self._slug, self._actions, plan_is_open=plan_is_open)
+        is_open = bool(self._open_steps())
+        thinking = Thinking(self._turn, memory, self._slug, self._actions, plan_is_open=is_open)
         thought = await thinking.step(self._instruction(), alone=self._alone)
         if thought.call.event.outcome == "refused":
             self._alone = True
@@ -167,18 +172,15 @@ class _Round:
         return thought, thinking.speech
 
     def _instruction(self) -> str:
-        words = {"self": self._slug, "final": self._final_tag, "name": self._name}
         if self._alone:
-            return fill(self._turn.text("prompts/open/alone"), **words)
-        left = str(max(self._left, 0))
-        capacity = fill(self._turn.text(f"prompts/open/{self._capacity}"), left=left, **words)
-        return fill(
-            self._turn.text("prompts/open/deliberation"),
-            actions=_described(self._definitions),
-            rules=self._rules,
-            capacity=capacity,
-            **words,
-        )
+            return self._text("alone")
+        capacity = self._text(self._capacity, left=str(max(self._left, 0)))
+        actions = _described(self._definitions)
+        return self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
+
+    def _text(self, text: str, **words: str) -> str:
+        """One of the owner's texts about open thought, filled."""
+        return fill(self._turn.text(f"prompts/open/{text}"), **self._names, **words)
 
     async def _wordless(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
         """There is no answer, and there will be none."""
@@ -198,7 +200,10 @@ class _Round:
             await self._turn.tree.end("", status="failed")
             return memory
         await self._turn.tree.cancel()
-        spoken = await speech.close(sentence(self._turn, "lost_words") if self._turn.must_answer else "")
+        words = ""
+        if self._turn.must_answer:
+            words = sentence(self._turn, "lost_words")
+        spoken = await speech.close(words)
         return Transition(to=THEN, memory=memory.with_memory(*map(remember, standing(spoken))))
 
     # What follows
@@ -206,24 +211,34 @@ class _Round:
     async def _follow(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
         deeds = self._deeds(thought.memory.with_memory(remember(thought.call)))
         if self._repeats(thought):
-            await deeds.remark("alone" if self._codes & REMARKED else "repeated")
-            return deeds.memory
+            return await self._remarked("repeated", REMARKED, deeds)
         plan = await self._planned(thought.parsed, deeds)
         unreadable = await self._faults(thought.parsed, deeds)
-        again = [one for one in thought.parsed.payloads if one.tag == self._slug]
-        seen_to = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT)
-        rest = [one for one in thought.parsed.payloads if one.tag not in seen_to]
         if thought.final:
-            return await self._answer(thought, speech, deeds, plan, again, rest)
+            return await self._answer(thought, speech, deeds, plan)
         if self._alone:
             return await self._lost(deeds.memory, speech)
         await speech.settle()
-        await deeds.carry_out(rest)
-        for call in again:
-            await self._call_itself(call, deeds)
-        if not (deeds.called or deeds.waits or unreadable or self._turn.tree.waits):
-            await deeds.remark("alone" if "empty" in self._codes else "empty")
+        await deeds.carry_out(self._wishes(thought))
+        await self._call_itself(thought, deeds)
+        if deeds.called or deeds.waits or unreadable or self._turn.tree.waits:
+            return deeds.memory
+        return await self._remarked("empty", {"empty"}, deeds)
+
+    async def _remarked(self, meaning: str, before: Set[str], deeds: Deeds) -> WorkingMemory:
+        """It is told so; where it was told one of these just before, only its final answer is asked for."""
+        if self._codes & before:
+            meaning = "alone"
+        await deeds.remark(meaning)
         return deeds.memory
+
+    def _self_calls(self, thought: Thought) -> Sequence[Payload]:
+        return [one for one in thought.parsed.payloads if one.tag == self._slug]
+
+    def _wishes(self, thought: Thought) -> Sequence[Payload]:
+        """What it wants done besides."""
+        other = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT)
+        return [one for one in thought.parsed.payloads if one.tag not in other]
 
     def _repeats(self, thought: Thought) -> bool:
         """Is it what it wrote last, and no end? Then it is not carried out once more.
@@ -233,35 +248,33 @@ class _Round:
         """
         waiting = {one.name for one in self._definitions if one.waits}
         waits = any(payload.tag in waiting for payload in thought.parsed.payloads)
-        unread = any(not fault.repaired for fault in thought.parsed.faults)
-        if thought.final or self._alone or waits or unread:
+        if thought.final or self._alone or waits or _unread(thought.parsed):
             return False
         return repeats(remember(thought.call).content, thought.memory.conversation)
 
     async def _answer(
-        self,
-        thought: Thought,
-        speech: Speech,
-        deeds: Deeds,
-        plan: PlanMade | None,
-        again: Sequence[Payload],
-        rest: Sequence[Payload],
+        self, thought: Thought, speech: Speech, deeds: Deeds, plan: PlanMade | None
     ) -> WorkingMemory | Transition:
         """It has come to its final answer; one with open steps is questioned, once."""
-        still_open = plan.left if plan else self._open_steps()
+        again = self._self_calls(thought)
+        still_open = self._open_steps()
+        if plan:
+            still_open = plan.left
         if still_open and not (again or self._alone or "steps-open" in self._codes):
             await speech.settle()
             await deeds.remark("steps open", "".join(f"\n- {step}" for step in still_open))
             return deeds.memory
-        for one in rest:
+        for one in self._wishes(thought):
             await deeds.remark("not carried out", f": {one.tag}", calls=False)
         if self._is_branch:
             await self._turn.tree.end(thought.final)
             return deeds.memory
-        await speech.close(cut_short(self._turn, thought.final) if thought.unfinished else thought.final)
+        words = thought.final
+        if thought.unfinished:
+            words = cut_short(self._turn, words)
+        await speech.close(words)
         if again and not self._alone:
-            for call in again:
-                await self._call_itself(call, deeds)
+            await self._call_itself(thought, deeds)
             return deeds.memory
         for ended in await self._turn.tree.cancel():
             await deeds.note(element("thread-cancelled", id=ended))
@@ -278,19 +291,22 @@ class _Round:
                 return deeds.memory
         return Transition(to=THEN, memory=deeds.memory)
 
-    async def _call_itself(self, call: Payload, deeds: Deeds) -> None:
+    async def _call_itself(self, thought: Thought, deeds: Deeds) -> None:
         """Its next thought is a message to its own thread, as long as there are steps left."""
-        convo = call.attributes.get("convo_id", "").strip()
-        if convo and convo != self._turn.thread:
-            await deeds.unknown_thread(convo)
-        elif self._left > 0:
-            self._left -= 1
-            deeds.called = True
-            await self._turn.tell("self", SelfCall(text=call.text.strip()))
-            if 0 < self._left < FEW:
-                await deeds.remark("few left", f": {self._left}", calls=False)
-        else:
-            await deeds.remark("not allowed" if self._capacity == "none" else "capped")
+        for call in self._self_calls(thought):
+            convo = call.attributes.get("convo_id", "").strip()
+            if convo and convo != self._turn.thread:
+                await deeds.unknown_thread(convo)
+            elif self._left > 0:
+                self._left -= 1
+                deeds.called = True
+                await self._turn.tell("self", SelfCall(text=call.text.strip()))
+                if 0 < self._left < FEW:
+                    await deeds.remark("few left", f": {self._left}", calls=False)
+            elif self._capacity == "none":
+                await deeds.remark("not allowed")
+            else:
+                await deeds.remark("capped")
 
     # Plans and faults
 
@@ -317,10 +333,11 @@ class _Round:
         for fault in parsed.faults:
             if fault.repaired:
                 await deeds.note(element("huh", fault.what, position=fault.position, repaired="true"))
-        unread = [fault for fault in parsed.faults if not fault.repaired]
+        unread = _unread(parsed)
         if not unread:
             return False
-        count = 1 + max((event.count for event in self._came if event.code == "huh"), default=0)
+        counts = [event.count for event in self._came if event.code == "huh"]
+        count = 1 + max(counts, default=0)
         if count >= IN_A_ROW and not self._alone:
             await deeds.remark("three times")
             return True
@@ -329,20 +346,23 @@ class _Round:
         return True
 
 
+def _unread(parsed: Parsed) -> Sequence[Fault]:
+    """What was not understood: it has to be asked for again."""
+    return [fault for fault in parsed.faults if not fault.repaired]
+
+
 def _described(definitions: Sequence[Definition]) -> str:
     """The actions that may be called, a line each."""
     lines = []
     for one in definitions:
-        schema = one.args.model_json_schema() if one.args else {}
-        inside = "".join(
-            f"<{name}>{what.get('description', name)}</{name}>"
-            for name, what in schema.get("properties", {}).items()
-        )
+        inside = ""
+        for name, what in one.schema.get("properties", {}).items():
+            inside += f"<{name}>{what.get('description', name)}</{name}>"
         lines.append(f"- `<{one.name}>{inside}</{one.name}>`: {one.description}")
     return "\n".join(lines)
 
 
-OPEN = Words({"self", "final", "name", "left"})
+CAPACITY = Words({"self", "final", "name", "left"})
 PROCESS = MentalProcess(
     name=NAME,
     run=Deliberation(),
@@ -356,7 +376,10 @@ PROCESS = MentalProcess(
         "prompts/open/alone": Words({"self", "final", "name"}, "final"),
         "prompts/open/words": Words(None),
         ASKED: Words({"name"}),
-        **{f"prompts/open/{capacity}": OPEN for capacity in SELF_CALLS},
+        "prompts/open/high": CAPACITY,
+        "prompts/open/medium": CAPACITY,
+        "prompts/open/low": CAPACITY,
+        "prompts/open/none": CAPACITY,
         f"{PLAYBOOKS}{NAME}": Words(None),
     },
 )

@@ -42,8 +42,8 @@ AGAIN = (
     rule(
         "another handler is another version",
         "actions/action.py",
-        "digest([one.description, schema, source])",
-        "digest([one.description, schema])",
+        "digest([one.description, one.schema, source])",
+        "digest([one.description, one.schema])",
         CHANGED + "test_the_edit_is_seen_in_the_file_that_the_handler_stands_in",
     ),
     rule(
@@ -63,8 +63,8 @@ AGAIN = (
     rule(
         "another description is another version",
         "actions/action.py",
-        "digest([one.description, schema, source])",
-        "digest([schema, source])",
+        "digest([one.description, one.schema, source])",
+        "digest([one.schema, source])",
         CHANGED + "test_a_yes_is_void_when_the_action_was_edited[described-The ferry is late.]",
     ),
     rule(

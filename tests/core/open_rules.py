@@ -50,8 +50,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: calls to itself are bounded",
         "processes/deliberation.py",
-        "        elif self._left > 0:\n",
-        "        elif True:\n",
+        "            elif self._left > 0:\n",
+        "            elif True:\n",
         f"{THOUGHT}at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on",
     ),
     rule(
@@ -99,15 +99,15 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: an answer after which nothing can come is told so once",
         "processes/deliberation.py",
-        '"alone" if "empty" in self._codes else "empty"',
-        '"empty"',
+        'self._remarked("empty", {"empty"}, deeds)',
+        'self._remarked("empty", set(), deeds)',
         f"{THOUGHT}an_answer_after_which_nothing_can_come_is_told_so_once",
     ),
     rule(
         "open thought: what is said again is told so once",
         "processes/deliberation.py",
-        '"alone" if self._codes & REMARKED else "repeated"',
-        '"repeated"',
+        'self._remarked("repeated", REMARKED, deeds)',
+        'self._remarked("repeated", set(), deeds)',
         f"{REPEATING}what_it_says_again_is_remarked_and_then_ended",
     ),
     rule(
@@ -127,8 +127,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: to look again at what is not ready is no repetition",
         "processes/deliberation.py",
-        "or self._alone or waits or unread",
-        "or self._alone or unread",
+        "or self._alone or waits or _unread",
+        "or self._alone or _unread",
         f"{REPEATING}looking_again_is_repetition_unless_it_is_waiting",
     ),
     rule(
@@ -155,8 +155,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: a self-call without iteration is answered",
         "processes/deliberation.py",
-        '"not allowed" if self._capacity == "none" else "capped"',
-        '"capped"',
+        'elif self._capacity == "none":',
+        "elif False:",
         f"{THOUGHT}where_iteration_is_not_allowed_it_takes_one_step",
     ),
     rule(
