@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from daemon.actions.action import Definition
 from daemon.actions.deeds import Deeds
 from daemon.actions.registry import Registry
-from daemon.engine.event import only
+from daemon.engine.event import only, seqs_of
 from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
@@ -139,7 +139,7 @@ class _Round:
         """
         if self._is_branch or "timer-fired" in self._codes:
             return True
-        said = [entry.seq for entry in self._turn.answers]
+        said = seqs_of(self._turn.answers)
         return await self._turn.claim(f"met:{self._turn.thread}:{said}:{named(limited)}")
 
     async def _at_bound(self, memory: WorkingMemory, limited: Limited) -> tuple[WorkingMemory, bool]:
