@@ -6,9 +6,11 @@ What may be read is what all who are told of it could have read themselves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from heapq import nlargest
 
 from slack_sdk.errors import SlackApiError
 
@@ -16,10 +18,10 @@ from daemon.documents.document import Document, DocumentError, in_parts
 from daemon.documents.loading import read_document
 from daemon.engine.keys import root_of
 from daemon.errors import FileRefused
-from daemon.kinds import Opened, Said, SharedFile, moment
+from daemon.kinds import Opened, Said, SharedFile
 from daemon.limits import DAY
 from daemon.ports import Files
-from daemon.slack.archive import Archive, at, spoken
+from daemon.slack.archive import Archive, at, live_threads, spoken
 from daemon.slack.message import Message
 from daemon.slack.place import permalink, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
@@ -56,60 +58,55 @@ class SlackShelf:
     """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
     async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
-        """The files that were shared in this conversation: those of these names, or all.
-
-        A DM is one conversation, whichever message began it: where this one has no such files, those from
-        before it count, all of them for a name, else the latest ones.
-        """
-        root = root_of(thread)
-        shared = self._shared(root, until)
-        if not shared or not all(_fitting(shared, name) for name in names):
-            for earlier in self._earlier(root):
-                shared = [*self._shared(earlier, until), *shared]
-                if shared and not names:
-                    break
-        if not shared:
+        """The files that were shared in this conversation: those of these names, or all."""
+        wanted = self._within_reach(root_of(thread), names, until)
+        if not wanted:
             raise DocumentError(NO_FILES)
-        wanted = _named(shared, names) if names else shared
+        if names:
+            wanted = _named(wanted, names)
         if len(wanted) > MOST_FILES:
             raise DocumentError(TOO_MANY.format(count=len(wanted), most=MOST_FILES))
-        found: list[Document] = []
-        for file in wanted:
-            try:
-                data = await self.fetcher.fetch(file)
-            except FileRefused as refused:
-                raise DocumentError(f"{file.name}: {refused}") from refused
-            async with self.room:
-                found.append(await read_document(file.name, data))
-        return _told_apart(found)
+        documents = [await self._read(file) for file in wanted]
+        return _told_apart(documents)
 
     async def thread(self, thread: str, until: float) -> Sequence[Document]:
         """All that was said in this conversation; a message is a part, named by its permalink."""
         place = self._place(thread)
-        try:
+        with _asking_slack():
             items = await self.archive.replies(place.channel, place.ts, 0.0)
             return [await self._document("thread", place, items, until)]
-        except (SlackApiError, *OUT_OF_REACH) as error:
-            raise DocumentError(AWAY.format(why=why(error))) from error
 
     async def channel(
         self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
     ) -> Sequence[Document]:
         """What was said in a channel since so many days; without a name, in that of this conversation."""
         place = self._place(thread)
-        try:
+        with _asking_slack():
             if name:
                 place = await self._other(thread, place, name, askers)
             items = await self._history(place, until - days * DAY)
             return [await self._document(place.place, place, items, until)]
-        except (SlackApiError, *OUT_OF_REACH) as error:
-            raise DocumentError(AWAY.format(why=why(error))) from error
 
     def _place(self, thread: str) -> Opened:
         try:
             return place_of(self.workspace.journal, root_of(thread))
         except LookupError as nowhere:
             raise DocumentError(NOWHERE) from nowhere
+
+    def _within_reach(self, root: str, names: Sequence[str], until: float) -> list[SharedFile]:
+        """What was shared in this conversation, the oldest first.
+
+        A DM is one conversation, whichever message began it: where this one has no such files, those from
+        before it count, all of them for a name, else the latest ones.
+        """
+        shared = self._shared(root, until)
+        if shared and all(_fitting(shared, name) for name in names):
+            return shared
+        for earlier in self._earlier(root):
+            shared = self._shared(earlier, until) + shared
+            if shared and not names:
+                break
+        return shared
 
     def _earlier(self, root: str) -> Iterator[str]:
         """In a DM the other roots of it, the latest first."""
@@ -122,21 +119,28 @@ class SlackShelf:
 
     def _shared(self, root: str, until: float) -> list[SharedFile]:
         """What was shared under this root, each file once, the oldest first."""
-        found: dict[str, SharedFile] = {}
-        said = [entry for entry in self.workspace.journal.of(root, Said) if float(entry.event.ts) <= until]
-        for entry in said:
-            for file in entry.event.files:
-                found[file.id or file.name] = file
-        return list(found.values())
+        files: list[SharedFile] = []
+        for entry in self.workspace.journal.of(root, Said):
+            if float(entry.event.ts) <= until:
+                files.extend(entry.event.files)
+        return _each_once(files)
+
+    async def _read(self, file: SharedFile) -> Document:
+        try:
+            data = await self.fetcher.fetch(file)
+        except FileRefused as refused:
+            raise DocumentError(f"{file.name}: {refused}") from refused
+        async with self.room:
+            return await read_document(file.name, data)
 
     async def _other(self, thread: str, here: Opened, name: str, askers: Sequence[str]) -> Opened:
         """Another channel, if all who read here could read there, and whoever asks does."""
-        wanted = name.strip().lstrip("#").casefold()
+        wanted = _plain(name)
         await self.workspace.places.update()
         channel = self.workspace.places.of(thread)
-        known = self.workspace.places.known(channel) if channel else ()
-        for there in known:
-            if wanted not in (there.now.lstrip("#").casefold(), there.channel.casefold()):
+        assert channel is not None
+        for there in self.workspace.places.known(channel):
+            if wanted not in (_plain(there.now), _plain(there.channel)):
                 continue
             if there.channel != here.channel and not await self._are_members(askers, there.channel):
                 raise DocumentError(NO_MEMBER.format(name=there.now))
@@ -145,72 +149,100 @@ class SlackShelf:
 
     async def _are_members(self, people: Sequence[str], channel: str) -> bool:
         members = await self.archive.members(channel)
-        return bool(people) and all(person in members for person in people)
+        return bool(people) and members.issuperset(people)
 
     async def _history(self, place: Opened, since: float) -> list[Item]:
         """The messages since then, with the replies to them."""
         items = await self.archive.history(place.channel, since)
-        roots = [item for item in items if item.get("reply_count") and at(item, "latest_reply") >= since]
-        roots.sort(key=lambda item: at(item, "latest_reply"))
-        found = {str(item.get("ts")): item for item in items if at(item) >= since}
-        for root in roots[-MOST_THREADS:]:
-            for item in await self.archive.replies(place.channel, str(root["ts"]), since):
-                found[str(item.get("ts"))] = item
-        return list(found.values())
+        live = live_threads(items, since)
+        items = [item for item in items if at(item) >= since]
+        for root in nlargest(MOST_THREADS, live, key=live.__getitem__):
+            items += await self.archive.replies(place.channel, root, since)
+        return items
 
     async def _document(self, name: str, place: Opened, items: Iterable[Item], until: float) -> Document:
-        then = [item for item in items if at(item) <= until]
-        parts = [part async for part in self._parts(place, then)]
+        """What was said until then and nobody wants forgotten: a part each, in the order of their times."""
+        unsaid = self.workspace.forgotten.unsaid()
+        parts: dict[str, str] = {}
+        for item in sorted(items, key=at):
+            if at(item) > until:
+                break
+            message = spoken(item, place.channel, place.where)
+            if message is None or message.ts in unsaid:
+                continue
+            if not self.workspace.is_forgotten(message.author, message.ts):
+                parts[self._link(message)] = await self._line(message)
         if not parts:
             raise DocumentError(f"Nothing was said there in that time ({name}).")
-        return await asyncio.to_thread(in_parts, name, parts, kind="thread")
+        return await asyncio.to_thread(in_parts, name, parts.items(), kind="thread")
 
-    async def _parts(self, place: Opened, items: Iterable[Item]) -> AsyncIterator[tuple[str, str]]:
-        """Each message with its link, in the order in which they were said."""
+    async def _line(self, message: Message) -> str:
+        """Who said it, when, and what."""
         me = self.workspace.me
-        found = [one for one in (spoken(item, place.channel, place.where) for item in items) if one]
-        gone = self.workspace.forgotten.unsaid()
-        forgotten = self.workspace.is_forgotten
-        messages = [one for one in found if one.ts not in gone and not forgotten(one.author, one.ts)]
-        for message in sorted(messages, key=lambda one: moment(one.ts)):
-            words = await self.workspace.people.describe(message)
-            when = datetime.fromtimestamp(float(message.ts), UTC)
-            files = "".join(f" [file: {file.name}]" for file in message.files)
-            name = me.name if me.said(message.user, message.bot) else words["name"]
-            text = f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
-            yield self._link(message), text
+        words = await self.workspace.people.describe(message)
+        name = words["name"]
+        if me.said(message.user, message.bot):
+            name = me.name
+        when = datetime.fromtimestamp(float(message.ts), UTC)
+        files = "".join(f" [file: {file.name}]" for file in message.files)
+        return f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
 
     def _link(self, message: Message) -> str:
-        """The permalink of a message, as Slack makes it."""
-        root = message.root if message.root != message.ts else ""
+        root = message.root
+        if root == message.ts:
+            root = ""
         return permalink(self.workspace.me.url, message.channel, message.ts, root)
 
 
-def _named(shared: Sequence[SharedFile], names: Sequence[str]) -> list[SharedFile]:
+@contextmanager
+def _asking_slack() -> Iterator[None]:
+    """Where Slack does not answer, or refuses, people are told so."""
+    try:
+        yield
+    except (SlackApiError, *OUT_OF_REACH) as error:
+        raise DocumentError(AWAY.format(why=why(error))) from error
+
+
+def _plain(channel: str) -> str:
+    """The name of a channel as it is compared."""
+    return channel.strip().lstrip("#").casefold()
+
+
+def _named(shared: Sequence[SharedFile], names: Iterable[str]) -> list[SharedFile]:
     """The files of these names: in full, or as part of one. Raises DocumentError for a name that is none."""
-    found: dict[str, SharedFile] = {}
+    found: list[SharedFile] = []
     for name in names:
         fits = _fitting(shared, name)
         if not fits:
             known = ", ".join(dict.fromkeys(file.name for file in shared))
             raise DocumentError(UNKNOWN_FILE.format(name=name, known=known))
-        for file in fits:
-            found[file.id or file.name] = file
-    return list(found.values())
+        found.extend(fits)
+    return _each_once(found)
 
 
 def _fitting(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
     """The files of this name, or that have it in theirs."""
     wanted = name.strip().casefold()
+    if not wanted:
+        return []
     exact = [file for file in shared if file.name.casefold() == wanted]
-    return exact or [file for file in shared if wanted and wanted in file.name.casefold()]
+    return exact or [file for file in shared if wanted in file.name.casefold()]
+
+
+def _each_once(files: Iterable[SharedFile]) -> list[SharedFile]:
+    """A file that was shared again is described as it was then."""
+    known: dict[str, SharedFile] = {}
+    for file in files:
+        known[file.id or file.name] = file
+    return list(known.values())
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:
     """Documents of one name get numbers."""
     found: dict[str, Document] = {}
     for document in documents:
-        name, number = document.name, 1
+        name = document.name
+        number = 1
         while name in found:
             number += 1
             name = f"{document.name} ({number})"

@@ -295,8 +295,8 @@ PEOPLE: tuple[Mutant, ...] = (
     rule(
         "reading: what is private is read where it was said",
         "slack/shelf.py",
-        "known = self.workspace.places.known(channel) if channel else ()",
-        "known = [*self.workspace.places._channels.values()]",
+        "for there in self.workspace.places.known(channel):",
+        "for there in self.workspace.places._channels.values():",
         f"{SHELF}another_private_channel_is_read_for_nobody",
     ),
     rule(
