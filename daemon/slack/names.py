@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.kinds import SharedFile
 from daemon.ports import Clock
 from daemon.slack.guests import Guests
 from daemon.slack.message import Message
 from daemon.slack.order import Order
+from daemon.slack.payload import object_in, told
 from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, final
 from daemon.slack.text import A_CHANNEL, SOMEONE, named, readable, unnamed
-from daemon.slack.web import Web, free
+from daemon.slack.web import Web, free, next_page
 
 PATIENCE = 1.0
 """Seconds that a message may wait for names; Slack wants its ack within three."""
@@ -39,6 +39,8 @@ Audience = Literal["", "dm", "group", "private", "shared", "public"]
 who cannot read every public channel; everybody in the workspace. Empty: Slack did not say."""
 OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
 """What Slack says of guests, and of people whom it knows from elsewhere."""
+ABROAD = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
+"""What it says of channels that people from elsewhere read, or will."""
 
 A_MESSAGE = 20
 """Names that one message is worth."""
@@ -77,8 +79,8 @@ class People:
     def __init__(self, web: Web, me: Me, guests: Guests) -> None:
         self._web = web
         self._guests = guests
+        self._me = me
         self._names = dict.fromkeys((me.user, me.bot), named(me.name))
-        self._team, self._user = me.team, me.user
         self._audiences = dict[str, tuple[Audience, float]]()
         """Of each channel, and of a DM with each person, as it was at that steady time."""
         self._outsiders = set[str]()
@@ -101,9 +103,14 @@ class People:
         `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
         at the same time for what `whereabouts` tells. Raises JournalError.
         """
-        unknown = [] if at_once else self._worth_asking(message)
-        nobody = message.author if at_once else SOMEONE
-        of = [_read_by(message.channel, message.kind, message.author)] if readers else []
+        unknown: list[str] = []
+        nobody = message.author
+        if not at_once:
+            unknown = self._worth_asking(message)
+            nobody = SOMEONE
+        of: list[str] = []
+        if readers:
+            of.append(_read_by(message.channel, message.kind, message.author))
         await self._learn(unknown, of)
         await self.seen(message)
         return Words(
@@ -152,17 +159,27 @@ class People:
     def _audience(self, id: str) -> Audience:
         if self._guests.have_written(id):
             return "shared"
-        return self._audiences[id][0] if self._is_fresh(id) else ""
+        if not self._is_fresh(id):
+            return ""
+        audience, _ = self._audiences[id]
+        return audience
 
     def _is_fresh(self, id: str) -> bool:
         """Was it asked lately who can read there? Slack may have left that open."""
-        return id in self._audiences and self._web.clock.steady() - self._audiences[id][1] < FRESH
+        if id not in self._audiences:
+            return False
+        _, since = self._audiences[id]
+        return self._web.clock.steady() - since < FRESH
 
     def _worth_asking(self, message: Message) -> list[str]:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
-        author = [] if message.name or message.author in self._names else [message.author]
-        unknown = [id for id in unnamed(message.text) if id not in self._names and id not in author]
-        return author + self._thrift.choose(unknown)
+        author = message.author
+        unknown = [id for id in unnamed(message.text) if id not in self._names]
+        if message.name or author in self._names:
+            return self._thrift.choose(unknown)
+        if author in unknown:
+            unknown.remove(author)
+        return [author, *self._thrift.choose(unknown)]
 
     def _lacks(self, id: str, readers: bool) -> bool:
         """Is there something to ask Slack about this?"""
@@ -175,73 +192,83 @@ class People:
 
         Of the `readers` it is also asked, where that is not known or was long ago, who can read there.
         """
-        lacking = {id: False for id in names if self._lacks(id, readers=False)}
-        lacking |= {id: True for id in readers if self._lacks(id, readers=True)}
-        if lacking:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PATIENCE):
-                    await self._ask_all(lacking)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._ask_all(dict.fromkeys(names, False) | dict.fromkeys(readers, True))
 
-    async def _ask_all(self, lacking: Mapping[str, bool]) -> None:
+    async def _ask_all(self, wanted: Mapping[str, bool]) -> None:
         """For each of these ids its name; and who can read there, where that is said of it."""
         async with asyncio.TaskGroup() as asking:
-            for id, readers in lacking.items():
-                asking.create_task(self._ask(id, readers))
+            for id, readers in wanted.items():
+                if self._lacks(id, readers):
+                    asking.create_task(self._ask(id, readers))
 
     async def _ask(self, id: str, readers: bool) -> None:
         async with self._asking.of(id):
-            if self._lacks(id, readers):
-                try:
-                    self._names[id] = named(await self._name(id))
-                except SlackApiError as refusal:
-                    if final(refusal):
-                        self._thrift.refused(id)
-                except OUT_OF_REACH:
-                    pass
+            if not self._lacks(id, readers):
+                return
+            try:
+                self._names[id] = named(await self._name(id))
+            except SlackApiError as refusal:
+                if final(refusal):
+                    self._thrift.refused(id)
+            except OUT_OF_REACH:
+                pass
 
     async def _name(self, id: str) -> str:
-        client = self._web.client
         match id[:1]:
             case "B":
-                bot = _part(await self._web.call(free, client.bots_info, bot=id), "bot")
-                return str(bot.get("name") or "")
+                answer = await self._web.call(free, self._web.client.bots_info, bot=id)
+                return told(answer.get("bot"), "name")
             case "C" | "G":
-                answer = await self._web.call(free, client.conversations_info, channel=id)
-                channel = _part(answer, "channel")
-                name = GROUP if channel.get("is_mpim") else f"#{channel.get('name')}"
-                self._names[id] = named(name)  # whatever is said of its members
-                if channel:
-                    self._believe(id, await self._audience_in(id, _audience_of(channel)))
-                return name
-        user = _part(await self._web.call(free, client.users_info, user=id), "user")
-        audience = _alone(user, self._team)
+                return await self._name_of_channel(id)
+        return await self._name_of_person(id)
+
+    async def _name_of_channel(self, id: str) -> str:
+        answer = await self._web.call(free, self._web.client.conversations_info, channel=id)
+        channel = object_in(answer, "channel")
+        name = f"#{channel.get('name')}"
+        if channel.get("is_mpim"):
+            name = GROUP
+        self._names[id] = named(name)  # whatever is said of its members
+        if channel:
+            self._believe(id, await self._audience_in(id, _audience_of(channel)))
+        return name
+
+    async def _name_of_person(self, id: str) -> str:
+        answer = await self._web.call(free, self._web.client.users_info, user=id)
+        user = object_in(answer, "user")
+        audience = _alone(user, self._me.team)
         self._believe(id, audience)
         if audience == "shared":
             self._outsiders.add(id)
         elif audience == "dm":
             self._outsiders.discard(id)
-        profile = _part(user, "profile")
-        return str(profile.get("display_name") or profile.get("real_name") or user.get("name") or "")
+        return told(user.get("profile"), "display_name", "real_name") or told(user, "name")
 
-    async def _audience_in(self, channel: str, told: Audience) -> Audience:
-        """Who can read a channel of which Slack has `told` this: it does not tell of the guests in it."""
-        if told not in ("group", "private"):
-            return told
+    async def _audience_in(self, channel: str, said: Audience) -> Audience:
+        """Who can read a channel of which Slack `said` this: it does not tell of the guests in it."""
+        if said not in ("group", "private"):
+            return said
         answer = await self._web.call(free, self._web.client.conversations_members, channel=channel)
         members = answer.get("members")
         if not isinstance(members, list):
             return ""
-        if len(members) > GROUP_MOST + 1 or _part(answer, "response_metadata").get("next_cursor"):
-            return "private" if told == "private" else ""
-        return await self._as_open(told, set(map(str, members)) - {self._user})
+        if len(members) <= GROUP_MOST + 1 and not next_page(answer):
+            return await self._as_open(said, {*map(str, members)} - {self._me.user})
+        if said == "group":
+            return ""
+        return said
 
-    async def _as_open(self, told: Audience, others: set[str]) -> Audience:
+    async def _as_open(self, said: Audience, others: set[str]) -> Audience:
         """What these people read together is as open as a DM with each of them."""
-        await self._ask_all({other: True for other in others if self._lacks(other, readers=True)})
+        await self._ask_all(dict.fromkeys(others, True))
         found = {self._audience(other) for other in others}
         if "shared" in found:
             return "shared"
-        return told if found == {"dm"} else ""
+        if found == {"dm"}:
+            return said
+        return ""
 
     def _believe(self, id: str, audience: Audience) -> None:
         self._audiences[id] = (audience, self._web.clock.steady())
@@ -288,28 +315,26 @@ def _read_by(channel: str, kind: str, person: str) -> str:
     return person if kind == "dm" else channel
 
 
-def _part(whole: AsyncSlackResponse | Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of an answer; nothing where it is not what Slack promises."""
-    part = whole.get(name)
-    return part if isinstance(part, Mapping) else {}
-
-
 def _audience_of(channel: Mapping[str, Any]) -> Audience:
-    if not channel:
-        return ""
     if channel.get("is_mpim"):
         return "group"
-    abroad = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
-    if any(channel.get(name) for name in abroad):
+    if _has_any(channel, ABROAD):
         return "shared"
-    return "private" if channel.get("is_private") else "public"
+    if channel.get("is_private"):
+        return "private"
+    return "public"
 
 
 def _alone(user: Mapping[str, Any], team: str) -> Audience:
     """Who can read a DM with this person: not everybody reads the public channels of this team."""
-    if any(user.get(name) for name in OUTSIDE):
+    if _has_any(user, OUTSIDE):
         return "shared"
-    home, teams = user.get("team_id"), _part(user, "enterprise_user").get("teams")
+    home = user.get("team_id")
+    teams = object_in(user, "enterprise_user").get("teams")
     if home == team or (isinstance(teams, list) and team in teams):
         return "dm"
     return "shared" if home else ""
+
+
+def _has_any(whole: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return any(whole.get(name) for name in names)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
 ID = re.compile(r"[A-Z0-9]{1,50}")
 TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
 """No later than any date can be: whoever tells when something was said could not."""
@@ -53,6 +55,12 @@ def told(whole: object, *names: str) -> str:
         if isinstance(value, str) and value:
             return value
     return ""
+
+
+def object_in(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
+    """The object under this name; an empty one where it is not what Slack promises."""
+    value = whole.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:

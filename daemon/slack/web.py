@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock, Hold
+from daemon.slack.payload import told
 from daemon.slack.refusals import LIMITED, MISSING_SCOPE, NOT_SLACK, REVOKED, Scopes, error_of, refused
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
@@ -76,7 +77,9 @@ class Web:
 
     def now(self) -> float:
         """Slack's time as of its last answer, or ours where it does not say: ours may be set wrong."""
-        return self.clock.now() if self.answered_at is None else self.answered_at
+        if self.answered_at is None:
+            return self.clock.now()
+        return self.answered_at
 
     async def call(
         self, hold: Hold, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
@@ -124,23 +127,29 @@ async def pages(
     """What stands under `key`, page by page, `most` of them at the most. Raises what `ask` does."""
     for _ in range(most):
         answer = await ask(limit=PAGE, **arguments)
-        page, metadata = answer.get(key), answer.get("response_metadata")
+        page = answer.get(key)
         if not isinstance(page, list):
             raise aiohttp.ClientPayloadError(f"Slack's answer holds no {key}")
         yield [item for item in page if isinstance(item, Mapping)]
-        cursor = metadata.get("next_cursor") if isinstance(metadata, Mapping) else ""
+        cursor = next_page(answer)
         if not cursor:
             return
         arguments["cursor"] = cursor
 
 
+def next_page(answer: AsyncSlackResponse) -> str:
+    """Slack's cursor of the page after this one; empty after the last."""
+    return told(answer.get("response_metadata"), "next_cursor")
+
+
 async def members(ask: Method, channel: str, most: int = sys.maxsize) -> set[str]:
     """The ids of those who are in a conversation, of so many pages at the most. Raises what `ask` does."""
-    found, cursor = set[str](), ""
+    found = set[str]()
+    cursor = ""
     for _ in range(most):
         answer = await ask(channel=channel, limit=MEMBERS, cursor=cursor)
         found.update(map(str, answer.get("members") or ()))
-        cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+        cursor = next_page(answer)
         if not cursor:
             break
     return found
@@ -148,9 +157,11 @@ async def members(ask: Method, channel: str, most: int = sys.maxsize) -> set[str
 
 def date(answer: AsyncSlackResponse) -> float | None:
     """When Slack gave this answer, as its `Date` says; None where that cannot be read."""
-    told = parsedate_tz(str(answer.headers.get("Date", "")))
+    said = parsedate_tz(str(answer.headers.get("Date", "")))
+    if said is None:
+        return None
     try:
-        return None if told is None else float(mktime_tz(told))
+        return float(mktime_tz(said))
     except (OverflowError, ValueError):
         return None
 

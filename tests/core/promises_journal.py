@@ -15,8 +15,8 @@ CLOCKS = (
     rule(
         "what Slack keeps is dated by Slack's clock",
         "slack/web.py",
-        "return self.clock.now() if self.answered_at is None else self.answered_at",
-        "return self.clock.now()",
+        "        return self.answered_at\n",
+        "        return self.clock.now()\n",
         f"{MARKS}test_the_marks_are_in_slacks_time",
     ),
     rule(

@@ -32,8 +32,8 @@ KNOWS = (
     rule(
         "who is a guest in a small private channel reads it",
         "slack/names.py",
-        'if told not in ("group", "private"):',
-        'if told != "group":',
+        'if said not in ("group", "private"):',
+        'if said != "group":',
         GUESTS + "test_in_a_private_channel_with_a_guest_it_is_not_known[alice]",
     ),
     rule(
