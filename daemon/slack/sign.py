@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from slack_sdk.errors import SlackApiError
 
@@ -61,6 +62,7 @@ class Pace:
 class Spot:
     """The sign in one thread. `wanted` is None where it is somebody else's; `stands`, where nobody knows."""
 
+    thread: str
     place: Opened
     hold: Hold
     wanted: str | None = NOTHING
@@ -89,6 +91,11 @@ class Spot:
     def over(self) -> bool:
         """Is there nothing to know about it any more?"""
         return self.stands == NOTHING and not self.wanted
+
+    @property
+    def clear(self) -> bool:
+        """Does nothing of ours stand there?"""
+        return self.wanted is None or self.over
 
     def let_go(self) -> None:
         """Nothing is wanted here, unless that is somebody else's to say."""
@@ -134,12 +141,14 @@ class Sign:
     @property
     def clear(self) -> bool:
         """Does it stand nowhere that is ours?"""
-        return self._lacking or all(spot.wanted is None or spot.over for spot in self._spots.values())
+        return self._lacking or all(spot.clear for spot in self._spots.values())
 
     def place(self, thread: str) -> Opened | None:
         """Where it may stand there, or is about to; None where it does not. A thread never moves."""
         spot = self._spots.get(thread)
-        return spot.place if spot else None
+        if spot is None:
+            return None
+        return spot.place
 
     def want(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
         """This is to stand there from now on, for as long as the thread is ours."""
@@ -147,19 +156,19 @@ class Sign:
         if spot is None:
             if value == NOTHING or self._lacking:
                 return
-            spot = self._spots[thread] = Spot(place=place, hold=hold)
+            spot = self._spots[thread] = Spot(thread=thread, place=place, hold=hold)
         spot.wanted, spot.hold = value, hold
         if value and spot.left:
             spot.left = False
             self._wake(spot)
         if value and value == spot.stands and self._web.clock.steady() - spot.since >= self._lasts:
             spot.stands = None
-        self._start(thread, spot)
+        self._start(spot)
 
     def doubt(self, thread: str, place: Opened, hold: Hold) -> None:
         """Nobody knows what stands there, and nothing is to."""
-        spot = self._spots[thread] = Spot(place=place, hold=hold, stands=None, left=True)
-        self._start(thread, spot)
+        spot = self._spots[thread] = Spot(thread=thread, place=place, hold=hold, stands=None, left=True)
+        self._start(spot)
 
     def swept(self, thread: str) -> None:
         """Slack has just taken it away there."""
@@ -180,8 +189,8 @@ class Sign:
         for spot in self._spots.values():
             spot.let_go()
             self._wake(spot)
-        ours = [(thread, spot) for thread, spot in self._spots.items() if spot.astray or spot.task]
-        tries = [spot.task or self._begin(thread, spot) for thread, spot in ours]
+        ours = [spot for spot in self._spots.values() if spot.astray or spot.task]
+        tries = [spot.task or self._begin(spot) for spot in ours]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*tries, return_exceptions=True)
@@ -195,39 +204,42 @@ class Sign:
             spot.task.cancel()
             spot.task = None
 
-    def _start(self, thread: str, spot: Spot) -> None:
+    def _start(self, spot: Spot) -> None:
         if spot.astray and not (spot.task or self._lacking or self._closing):
-            self._begin(thread, spot)
+            self._begin(spot)
 
-    def _begin(self, thread: str, spot: Spot) -> asyncio.Task[None]:
-        spot.task = asyncio.create_task(self._bring_about(thread, spot), name=f"a status of {thread}")
-        spot.task.add_done_callback(lambda task: self._ended(thread, spot, task))
+    def _begin(self, spot: Spot) -> asyncio.Task[None]:
+        spot.task = asyncio.create_task(self._bring_about(spot), name=f"a status of {spot.thread}")
+        spot.task.add_done_callback(partial(self._ended, spot))
         return spot.task
 
-    def _ended(self, thread: str, spot: Spot, task: asyncio.Task[None]) -> None:
+    def _ended(self, spot: Spot, task: asyncio.Task[None]) -> None:
         if spot.task is not task:
             return
         spot.task = None
         if not task.cancelled() and task.exception():
             log.critical("A status is left as it is.", exc_info=task.exception())
             spot.wanted = None
-        self._start(thread, spot)
-        if not spot.task and (spot.over or self._lacking) and self._spots.get(thread) is spot:
-            del self._spots[thread]
+        self._start(spot)
+        if not spot.task and (spot.over or self._lacking) and self._spots.get(spot.thread) is spot:
+            del self._spots[spot.thread]
         self._rested()
 
-    async def _bring_about(self, thread: str, spot: Spot) -> None:
+    async def _bring_about(self, spot: Spot) -> None:
         """Until it is so. What is wanted may change at each await."""
         failures = 0
-        moment = MOMENT if spot.wanted and spot.stands == NOTHING else 0.0
+        moment = 0.0
+        if spot.wanted and spot.stands == NOTHING:
+            moment = MOMENT
         while spot.astray and not self._lacking:
             await self._take_slot(spot, max(pause(failures + 1), moment))
             moment = 0.0
             if self._pace.resting and not self._closing:
                 continue
             if spot.astray and not self._lacking:
-                done = await self._try(thread, spot)
-                failures = 0 if done else failures + 1
+                failures += 1
+                if await self._try(spot):
+                    failures = 0
             if failures and self._closing:
                 return
 
@@ -249,28 +261,34 @@ class Sign:
         if seconds > 0 and not self._closing:
             await self._web.clock.sleep(seconds)
 
-    async def _try(self, thread: str, spot: Spot) -> bool:
+    async def _try(self, spot: Spot) -> bool:
         """One request. Until it is answered nobody knows what stands there."""
-        value, before = spot.wanted or NOTHING, spot.stands
+        value = spot.wanted or NOTHING
+        before = spot.stands
+        spot.stands = None
+        spot.swept = False
         where = {"channel_id": spot.place.channel, "thread_ts": spot.place.ts}
-        spot.stands, spot.swept = None, False
         try:
             await self._web.once(spot.hold, self._method, **where, status=value or self._nothing)
         except OUT_OF_REACH:
             return False
         except (Fenced, SlackApiError, JournalError) as error:
-            spot.stands = NOTHING if spot.swept and before is not None else before
-            return self._failed(thread, spot, error)
-        spot.stands = None if spot.swept and value != NOTHING else value
+            if spot.swept and before is not None:
+                before = NOTHING
+            spot.stands = before
+            return self._failed(spot, error)
+        spot.stands = value
+        if spot.swept and value != NOTHING:
+            spot.stands = None
         spot.since = self._web.clock.steady()
         return True
 
-    def _failed(self, thread: str, spot: Spot, error: Fenced | SlackApiError | JournalError) -> bool:
+    def _failed(self, spot: Spot, error: Fenced | SlackApiError | JournalError) -> bool:
         """What to do about it; is it to be left at that?"""
         if isinstance(error, Fenced):
             # it is for whoever took over to set it right; but where that one is done, it did not know of this
             spot.wanted = None
-            if self._deserted(thread):
+            if self._deserted(spot.thread):
                 spot.wanted, spot.hold = NOTHING, free
             return True
         if isinstance(error, JournalError):

@@ -172,8 +172,8 @@ SENT = (
     rule(
         "what is over within a moment has no sign",
         "slack/sign.py",
-        "moment = MOMENT if spot.wanted and spot.stands == NOTHING else 0.0",
-        "moment = 0.0",
+        "            moment = MOMENT\n",
+        "            moment = 0.0\n",
         "tests/slack/test_status.py::test_what_is_over_before_slack_heard_of_it_is_never_told",
     ),
 )
