@@ -11,7 +11,7 @@ from typing import Any
 
 from daemon.engine.writable import writable
 from daemon.kinds import SharedFile
-from daemon.slack.payload import Malformed, identity, part, parts, stamp, told
+from daemon.slack.payload import Malformed, identity, object_in, part, parts, stamp, told
 from daemon.slack.text import mentioned, named
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
@@ -85,23 +85,35 @@ def message_of(event: Mapping[str, Any]) -> Message | None:
         case "message_deleted":
             return _deletion(event, part(event, "previous_message"), stamp(event, "deleted_ts"))
         case subtype if subtype in SPOKEN:
-            return said(event, channel=identity(event, "channel"), kind=_kind(event))
+            return _told_by(event, event)
     return None
+
+
+def _told_by(
+    event: Mapping[str, Any], message: Mapping[str, Any], change: str = "", changed: str = ""
+) -> Message:
+    """A message that stands in an event."""
+    channel = identity(event, "channel")
+    return said(message, channel=channel, kind=_kind(event), change=change, changed=changed)
 
 
 def said(
     message: Mapping[str, Any], *, channel: str, kind: str, change: str = "", changed: str = ""
 ) -> Message:
     """A message as events and conversations.replies hold it."""
-    ts = stamp(message, "ts")
-    user, bot = (identity(message, name) if message.get(name) else "" for name in ("user", "bot_id"))
+    user = _who(message, "user")
+    bot = _who(message, "bot_id")
     if not (user or bot):
         raise Malformed("a message without a user")
+    ts = stamp(message, "ts")
+    root = ts
+    if message.get("thread_ts"):
+        root = stamp(message, "thread_ts")
     return Message(
         channel=channel,
         kind=kind,
         ts=ts,
-        root=stamp(message, "thread_ts") if message.get("thread_ts") else ts,
+        root=root,
         user=user,
         bot=bot,
         name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
@@ -113,18 +125,28 @@ def said(
     )
 
 
+def _who(message: Mapping[str, Any], name: str) -> str:
+    """The id under this name; empty where there is none."""
+    if not message.get(name):
+        return ""
+    return identity(message, name)
+
+
 def shared_file(file: Mapping[str, Any]) -> SharedFile:
     """A file as messages and files.info hold it. What has no name (it was deleted, say) is called a file."""
     size = file.get("size")
-    known = isinstance(size, int) and not isinstance(size, bool) and 0 <= size < LARGEST
+    if type(size) is not int or not 0 <= size < LARGEST:
+        size = None
     url = told(file, "url_private_download", "url_private")
+    if len(url) > LONGEST_URL:
+        url = ""
     return SharedFile(
         name=writable(told(file, "name") or "a file"),
         id=_short(told(file, "id")),
         mimetype=_short(told(file, "mimetype")),
         filetype=_short(told(file, "filetype")),
-        size=size if known else None,
-        url=writable(url) if len(url) <= LONGEST_URL else "",
+        size=size,
+        url=writable(url),
         mode=_short(told(file, "mode")),
         access=_short(told(file, "file_access")),
     )
@@ -132,26 +154,23 @@ def shared_file(file: Mapping[str, Any]) -> SharedFile:
 
 def _short(word: str) -> str:
     """A word of Slack's; nothing where it cannot be one."""
-    return named(word) if len(word) <= LONGEST_WORD else ""
+    if len(word) > LONGEST_WORD:
+        return ""
+    return named(word)
 
 
 def _edit(event: Mapping[str, Any]) -> Message | None:
     """A change of words by a person; unfurls and streams change messages, too, and are no news."""
-    new, old = part(event, "message"), event.get("previous_message")
+    new = part(event, "message")
+    old = object_in(event, "previous_message")
     if new.get("subtype") == "tombstone":
-        return _deletion(event, old if isinstance(old, Mapping) else new, stamp(new, "ts"))
-    edited = new.get("edited")
-    if new.get("bot_id") or not isinstance(edited, Mapping):
+        return _deletion(event, old or new, stamp(new, "ts"))
+    edited = object_in(new, "edited")
+    if not edited or new.get("bot_id"):
         return None
-    if isinstance(old, Mapping) and _words(old) == _words(new):
+    if old and _words(old) == _words(new):
         return None
-    return said(
-        new,
-        channel=identity(event, "channel"),
-        kind=_kind(event),
-        change="edited",
-        changed=stamp(edited, "ts"),
-    )
+    return _told_by(event, new, "edited", stamp(edited, "ts"))
 
 
 def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Message | None:
@@ -159,21 +178,23 @@ def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Mess
     if old.get("bot_id"):
         return None
     gone = {"ts": ts, "user": old.get("user"), "thread_ts": old.get("thread_ts")}
-    when = stamp(event, "event_ts" if event.get("event_ts") else "ts")
-    return said(gone, channel=identity(event, "channel"), kind=_kind(event), change="deleted", changed=when)
+    when = "event_ts" if event.get("event_ts") else "ts"
+    return _told_by(event, gone, "deleted", stamp(event, when))
 
 
 def _kind(event: Mapping[str, Any]) -> str:
     """An app_mention has no channel_type; only a DM can be told by its id."""
-    known = KINDS.get(told(event, "channel_type"), "")
-    return known or ("dm" if identity(event, "channel").startswith("D") else "")
+    kind = KINDS.get(told(event, "channel_type"), "")
+    if not kind and identity(event, "channel").startswith("D"):
+        return "dm"
+    return kind
 
 
 def _words(message: Mapping[str, Any]) -> str:
     """The text; a bot's alert often has none but in its attachments."""
-    text = message.get("text") or "\n".join(
-        told(one, "fallback", "text") for one in parts(message, "attachments")
-    )
+    text = message.get("text")
+    if not text:
+        text = "\n".join(told(one, "fallback", "text") for one in parts(message, "attachments"))
     if not isinstance(text, str):
         raise Malformed("a text that is no text")
     return writable(text)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.engine.event import Entry, Event
+from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
-from daemon.kinds import CardShown, Noticed, Opened, Reacted, SpeechStarted, Spoken, thread_key
+from daemon.kinds import Noticed, Opened, Reacted, thread_key
 from daemon.slack.audience import Audiences
 from daemon.slack.message import Message, Reaction
-from daemon.slack.place import conversation_with, open_channel, opened
+from daemon.slack.place import OURS, conversation_with, open_channel, opened
 from daemon.slack.web import SKEW
 from daemon.slack.workspace import Workspace
 
-OURS: tuple[type[Event], ...] = (SpeechStarted, Spoken, CardShown)
-"""What names a message of the soul's own by its ts."""
 RECENT = 7 * 86_400.0
 """Seconds for which a message of the soul's own is looked for: all that it said since is read for that."""
 

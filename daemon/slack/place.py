@@ -6,13 +6,16 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import cast
 
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
-from daemon.kinds import Opened, thread_key
+from daemon.kinds import CardShown, Opened, SpeechStarted, Spoken, thread_key
 
 MOST = 2_000
 """Threads of which it is at hand where they are, about a kilobyte each."""
+
+OURS: tuple[type[Event], ...] = (SpeechStarted, Spoken, CardShown)
+"""What names a message of the soul's own by its ts."""
 
 
 def places_of(journal: Reading) -> Callable[[str], Opened]:

@@ -16,12 +16,13 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
-from daemon.kinds import CardShown, Planned, SpeechStarted, Spoken, moment
+from daemon.kinds import Planned, moment
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.checklist import checklist
 from daemon.slack.doors import open_direct
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.pages import cut, pages
+from daemon.slack.place import OURS
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
 from daemon.slack.status import Status
@@ -160,7 +161,7 @@ class SlackSpeaker:
         """
         place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
-        if place.called_by != place.ts or self._journal.of(thread, SpeechStarted, Spoken, CardShown):
+        if place.called_by != place.ts or self._journal.of(thread, *OURS):
             where["thread_ts"] = place.ts
         with saying():
             try:

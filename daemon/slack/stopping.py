@@ -10,23 +10,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from daemon.engine.event import Entry, Event, Input, Rank
+from daemon.engine.event import Entry, Event, Input, Rank, only
 from daemon.engine.journal import Journal
-from daemon.kinds import (
-    Asked,
-    CardShown,
-    Opened,
-    Said,
-    SpeechStarted,
-    Spoken,
-    Timer,
-    TurnBegan,
-    moment,
-    thread_key,
-)
+from daemon.kinds import Asked, Opened, Said, Timer, TurnBegan, moment, thread_key
 from daemon.slack.message import reaction_of
 from daemon.slack.payload import identity, stamp, told
-from daemon.slack.place import conversation_with, opened
+from daemon.slack.place import OURS, conversation_with, opened
 from daemon.slack.web import SKEW
 from daemon.slack.words import STOP_EMOJIS
 
@@ -56,8 +45,9 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
             ts=stamp(event, "event_ts"),
             root=stamp(event, "thread_ts"),
         )
-    emoji = told(event, "reaction").partition("::")[0]
-    one = reaction_of(event) if emoji in STOP_EMOJIS else None
+    if told(event, "reaction").partition("::")[0] not in STOP_EMOJIS:
+        return None
+    one = reaction_of(event)
     if one is None or one.removed:
         return None
     return Stop(by="reaction", channel=one.channel, user=one.user, ts=one.ts, on=one.on)
@@ -73,10 +63,11 @@ def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
 def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
     """The conversation at work in which the soul itself said that message."""
     for one in at_work(journal):
-        if one.event.channel == stop.channel:
-            said: list[Entry[Any]] = journal.of(one.thread, SpeechStarted, Spoken, CardShown)
-            if any(entry.event.ts == stop.on for entry in said):
-                return one
+        if one.event.channel != stop.channel:
+            continue
+        said: list[Entry[Any]] = journal.of(one.thread, *OURS)
+        if any(entry.event.ts == stop.on for entry in said):
+            return one
     return None
 
 
@@ -97,8 +88,9 @@ def heeded(journal: Journal, thread: str, stop: Stop, owners: frozenset[str]) ->
     work = _work(journal, thread)
     if not work or _are_newer(work, stop.ts):
         return False
-    said = [event for event in work if isinstance(event, Said)]
-    return stop.by == "button" or stop.user in owners | {event.user for event in said}
+    if stop.by == "button" or stop.user in owners:
+        return True
+    return any(entry.event.user == stop.user for entry in only(Said, work))
 
 
 def is_late(journal: Journal, thread: str, ts: str) -> bool:
@@ -106,20 +98,21 @@ def is_late(journal: Journal, thread: str, ts: str) -> bool:
     return _are_newer(_work(journal, thread), ts)
 
 
-def _are_newer(work: Iterable[Input], ts: str) -> bool:
-    said = [_written(event) for event in work if isinstance(event, Said)]
+def _are_newer(work: Iterable[Entry[Input]], ts: str) -> bool:
+    said = [_written(entry.event) for entry in only(Said, work)]
     return bool(said) and min(said) > moment(ts)
 
 
 def _written(said: Said) -> Decimal:
     """When that was, at the earliest: a reminder is dated by our clock."""
-    return moment(said.ts) - SKEW if isinstance(said, Timer) else moment(said.ts)
+    if isinstance(said, Timer):
+        return moment(said.ts) - SKEW
+    return moment(said.ts)
 
 
-def _work(journal: Journal, thread: str) -> list[Input]:
+def _work(journal: Journal, thread: str) -> list[Entry[Input]]:
     """What it is at work on, of what people said or stopped."""
-    asked_for = [entry.event for entry in _asked_for(journal, thread)]
-    return [event for event in asked_for if event.rank in (Rank.MESSAGE, Rank.STOP)]
+    return [entry for entry in _asked_for(journal, thread) if entry.event.rank in (Rank.MESSAGE, Rank.STOP)]
 
 
 def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:

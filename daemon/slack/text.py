@@ -28,6 +28,11 @@ def mentioned(text: str) -> frozenset[str]:
     return frozenset(MENTION.findall(text))
 
 
+def without_mention(text: str, person: str) -> str:
+    """The text without what mentions this person."""
+    return re.sub(rf"<@{re.escape(person)}(?:\|[^<>]*)?>", " ", text)
+
+
 def unnamed(text: str) -> list[str]:
     """The ids in a text whose names a reader needs, each once: first people, then channels."""
     return list(dict.fromkeys(MENTION.findall(text) + CHANNEL.findall(text)))

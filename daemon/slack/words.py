@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import groupby
 from typing import Literal
 
 from daemon.slack.message import Message
 from daemon.slack.policy import Me
-from daemon.slack.text import MENTION
+from daemon.slack.text import without_mention
 
 STOP_EMOJIS = frozenset({"octagonal_sign", "stop_sign", "no_entry"})
 """Slack's names of emojis that mean nothing else. A raised hand may be a question, and a cross a no."""
@@ -39,8 +40,10 @@ POLITE = """
 """What may stand before it and behind it, and changes nothing."""
 ASIDE = frozenset(POLITE.split())
 TRACE = "!trace"
-ABOUT_THEM = re.compile(r"\s*!(memory|forget)\b", re.IGNORECASE)
-"""How a question after what is noted about whoever asks begins, and a wish to have it forgotten."""
+MEMORY = re.compile(r"\s*!memory\b", re.IGNORECASE)
+"""How a question after what is noted about whoever asks begins."""
+FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
+"""How a wish to have it forgotten begins."""
 LONGEST = 4_000
 """Letters of the longest text that is looked at for a stop."""
 VARIANT = "\ufe0f"
@@ -50,34 +53,48 @@ EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 def command(message: Message, me: Me) -> Literal["", "stop", "trace", "memory", "forget"]:
     """Which command a message is; empty for one that is none."""
-    text = MENTION.sub(lambda found: " " if found[1] == me.user else found[0], message.text)
+    text = without_mention(message.text, me.user)
     if text.strip().casefold() == TRACE:
         return "trace"
-    about = ABOUT_THEM.match(text)
-    if about:
-        return "memory" if about[1].lower() == "memory" else "forget"
-    return "stop" if stops(text, me.name) else ""
+    if MEMORY.match(text):
+        return "memory"
+    if FORGET.match(text):
+        return "forget"
+    if stops(text, me.name):
+        return "stop"
+    return ""
 
 
 def stops(text: str, name: str = "") -> bool:
     """Does it say stop, and nothing else? It may do so politely, and call the soul by its name."""
     if len(text) > LONGEST:
         return False
-    aside, words = ASIDE | set(_words(name)), _words(text)
+    aside = ASIDE.union(_words(name))
+    words = _words(text)
     while words and words[0] in aside:
         del words[0]
     while words and words[-1] in aside:
         del words[-1]
-    return "_".join(word for n, word in enumerate(words) if n == 0 or word != words[n - 1]) in STOP
+    once = [word for word, _ in groupby(words)]
+    return "_".join(once) in STOP
 
 
 def _words(text: str) -> list[str]:
     """Without case, punctuation, and emojis but those that say stop."""
-    text = EMOJI.sub(lambda found: SIGNS[0] if found[1] in STOP_EMOJIS else " ", text)
-    return "".join(map(_readable, unicodedata.normalize("NFC", text.casefold()))).split()
+    text = EMOJI.sub(_as_sign, text)
+    text = unicodedata.normalize("NFC", text.casefold())
+    return "".join(map(_readable, text)).split()
+
+
+def _as_sign(emoji: re.Match[str]) -> str:
+    if emoji[1] in STOP_EMOJIS:
+        return SIGNS[0]
+    return " "
 
 
 def _readable(sign: str) -> str:
     if sign in SIGNS:
         return f" {SIGNS[0]} "
-    return sign if unicodedata.category(sign)[0] in "LMN" and sign != VARIANT else " "
+    if unicodedata.category(sign)[0] in "LMN" and sign != VARIANT:
+        return sign
+    return " "

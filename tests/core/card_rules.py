@@ -130,7 +130,7 @@ CARD: tuple[Mutant, ...] = (
     ),
     rule(
         "a card: a stop sign on it counts",
-        "slack/stopping.py",
+        "slack/place.py",
         "SpeechStarted, Spoken, CardShown)",
         "SpeechStarted, Spoken)",
         SLACK + "test_a_stop_sign_on_the_card_stops_its_conversation",

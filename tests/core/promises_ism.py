@@ -122,7 +122,7 @@ INTERRUPTS = (
     rule(
         "a stop word is the whole message",
         "slack/words.py",
-        'return "_".join(word for n, word in enumerate(words) if n == 0 or word != words[n - 1]) in STOP',
+        'return "_".join(once) in STOP',
         "return any(word in STOP for word in words)",
         STOPS + "test_dont_stop_does_not_stop",
     ),
@@ -137,8 +137,8 @@ INTERRUPTS = (
     rule(
         "a sign stops for whoever began it or an owner",
         "slack/stopping.py",
-        'return stop.by == "button" or stop.user in',
-        "return True or stop.user in",
+        'if stop.by == "button" or stop.user in owners:',
+        "if True:",
         STOPS + "test_a_sign_stops_for_whoever_began_it_or_an_owner[bob-False]",
     ),
     rule(
