@@ -6,10 +6,11 @@ Read at a pace that leaves most of Slack's patience to those who speak with the 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -38,13 +39,18 @@ class Conversation:
     id: str
     kind: str
 
+    @property
+    def is_dm(self) -> bool:
+        return self.kind == "dm"
+
 
 class Archive:
     """Reads it, page by page. Every method raises SlackApiError and OUT_OF_REACH."""
 
     def __init__(self, web: Web) -> None:
         self._web = web
-        self._asked = defaultdict[str, deque[float]](lambda: deque(maxlen=MOST))
+        self._asked: dict[str, deque[float]] = {}
+        """When each method was asked last, so many times at the most."""
 
     def now(self) -> float:
         """The time as Slack told it last, on whose clock all that it keeps is dated."""
@@ -55,23 +61,20 @@ class Archive:
         users = self._web.client.users_conversations
         found = await self._pages(users, "channels", types=TYPES, exclude_archived=True)
         conversations = [_conversation(item) for item in found]
-        return sorted(conversations, key=lambda one: one.kind != "dm")
+        return sorted(conversations, key=attrgetter("is_dm"), reverse=True)
 
     async def history(self, channel: str, since: float) -> list[Item]:
         """What stands in a conversation itself since then, and a page or two of what is older.
 
         For a message tells of the latest reply to it, and that may be new.
         """
-
-        def older(page: Sequence[Item]) -> bool:
-            return bool(page) and max(map(at, page)) < since
-
-        return await self._pages(self._web.client.conversations_history, "messages", older, channel=channel)
+        history = self._web.client.conversations_history
+        return await self._pages(history, "messages", since, channel=channel)
 
     async def older(self, channel: str, ts: str) -> list[Item]:
         """One page of what stands in a conversation itself: the message of this ts, and what is older."""
-        method, about = self._web.client.conversations_history, {"latest": ts, "inclusive": True}
-        async for page in pages(partial(self._ask, method), "messages", 1, channel=channel, **about):
+        ask = partial(self._ask, self._web.client.conversations_history)
+        async for page in pages(ask, "messages", 1, channel=channel, latest=ts, inclusive=True):
             return _sound(page)
         return []
 
@@ -89,24 +92,18 @@ class Archive:
         """The ids of those who are in a conversation."""
         return await members(partial(self._ask, self._web.client.conversations_members), channel)
 
-    async def _pages(
-        self,
-        method: Method,
-        key: str,
-        enough: Callable[[Sequence[Item]], bool] = lambda page: False,
-        **arguments: Any,
-    ) -> list[Item]:
-        """The items under `key` of all pages, or up to the one that is enough."""
+    async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
+        """The items under `key` of all pages, or up to the first one that is older than `since`."""
         items: list[Item] = []
         async for page in pages(partial(self._ask, method), key, **arguments):
             page = _sound(page)
             items += page
-            if enough(page):
+            if page and max(map(at, page)) < since:
                 break
         return items
 
     async def _ask(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
-        asked = self._asked[named(method)]
+        asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
         if len(asked) == MOST:
             await self._web.clock.sleep(asked[0] + MINUTE - self._web.clock.steady())
         asked.append(self._web.clock.steady())
@@ -116,13 +113,17 @@ class Archive:
 def at(item: Item, name: str = "ts") -> float:
     """When a message was written, or what else this field is the ts of; long ago if it is none."""
     ts = str(item.get(name))
-    return float(ts) if TS.fullmatch(ts) else 0.0
+    if not TS.fullmatch(ts):
+        return 0.0
+    return float(ts)
 
 
 def spoken(item: Item, channel: str, kind: str) -> Message | None:
     """The message that this is, if someone said it, and it can be read."""
+    if item.get("subtype") not in SPOKEN:
+        return None
     try:
-        return said(item, channel=channel, kind=kind) if item.get("subtype") in SPOKEN else None
+        return said(item, channel=channel, kind=kind)
     except Malformed as fault:
         log.warning("Slack keeps a message in %s that cannot be read: %s.", channel, fault)
         return None
@@ -135,7 +136,8 @@ def live_threads(items: Iterable[Item], since: float) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for item in items:
-        root, latest = str(item.get("thread_ts")), max(at(item), at(item, "latest_reply"))
+        root = str(item.get("thread_ts"))
+        latest = max(at(item), at(item, "latest_reply"))
         untold = root == item.get("ts") and "latest_reply" not in item
         if at(item, "thread_ts") and (untold or latest >= since):
             found[root] = max(latest, found.get(root, 0.0))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 FENCE = re.compile(r"(?P<lead>[\s>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(?P<mark>`{3,20}|~{3,20})(?P<info>.*)")
 """A line that opens or closes a code fence; it may be indented, quoted, or stand behind a list's bullet."""
@@ -37,11 +37,14 @@ def open_block(page: str) -> Block:
     opening = _open_fence(page)
     if opening:
         lead = re.sub(r"[^\s>]", " ", opening["lead"])
-        line = f"{lead}{opening['mark']}{opening['info'].rstrip()}"
-        again = line if len(line) <= LONGEST_INFO else f"{lead}{opening['mark']}"
-        return Block(again=f"{again}\n", end=f"\n{lead}{opening['mark']}", mark=opening["mark"])
-    header = "".join(f"{row}\n" for row in _rows(page)[:2])
-    if not _in_table(page) or len(header) > LONGEST_HEADER:
+        bare = f"{lead}{opening['mark']}"
+        again = f"{bare}{opening['info'].rstrip()}"
+        if len(again) > LONGEST_INFO:
+            again = bare
+        return Block(again=f"{again}\n", end=f"\n{bare}", mark=opening["mark"])
+    rows = _rows(page)
+    header = "\n".join(rows[:2]) + "\n"
+    if not _is_table(rows) or len(header) > LONGEST_HEADER:
         return Block()
     return Block(again=header)
 
@@ -55,8 +58,9 @@ def resume(text: str, at: int, block: Block) -> tuple[int, str]:
         return _in_fence(text, at, block)
     start = _match(SPACE, text, at)
     breaks = text.count("\n", at, start)
-    goes_on = breaks == 0 or (breaks == 1 and text.startswith("|", start))
-    return start, block.again if goes_on else ""
+    if breaks == 0 or (breaks == 1 and text.startswith("|", start)):
+        return start, block.again
+    return start, ""
 
 
 def leads(page: str) -> bool:
@@ -83,17 +87,23 @@ def _in_fence(text: str, at: int, block: Block) -> tuple[int, str]:
 
 def _match(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
-    return found.end() if found else at
+    if found is None:
+        return at
+    return found.end()
 
 
 def _open_fence(page: str) -> re.Match[str] | None:
     opening: re.Match[str] | None = None
     for line in page.split("\n"):
-        found = FENCE.fullmatch(line) if "```" in line or "~~~" in line else None
-        if found and opening is None:
+        if "```" not in line and "~~~" not in line:
+            continue
+        found = FENCE.fullmatch(line)
+        if found is None:
+            continue
+        if opening is None:
             if found["mark"][0] not in found["info"]:
                 opening = found
-        elif found and opening and _closes(found, opening):
+        elif _closes(found, opening):
             opening = None
     return opening
 
@@ -103,12 +113,15 @@ def _closes(line: re.Match[str], opening: re.Match[str]) -> bool:
     return bare and line["mark"].startswith(opening["mark"])
 
 
-def _in_table(page: str) -> bool:
-    rows = _rows(page)
+def _is_table(rows: Sequence[str]) -> bool:
     return len(rows) > 1 and bool(SEPARATOR.fullmatch(rows[1].strip()))
 
 
 def _rows(page: str) -> list[str]:
     """The lines at its end that may be rows of a table."""
-    rows = takewhile(lambda line: line.lstrip().startswith("|"), reversed(page.split("\n")))
-    return list(rows)[::-1]
+    rows: list[str] = []
+    for line in reversed(page.split("\n")):
+        if not line.lstrip().startswith("|"):
+            break
+        rows.append(line)
+    return rows[::-1]

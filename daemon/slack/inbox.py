@@ -63,7 +63,9 @@ class Inbox:
         self._places = workspace.places
         self._is_forgotten = workspace.is_forgotten
         self.audiences = Audiences(self._journal, self._people, self._me.team)
-        self._noticing = Noticing(workspace, self.audiences) if notes else None
+        self._noticing: Noticing | None = None
+        if notes:
+            self._noticing = Noticing(workspace, self.audiences)
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -108,8 +110,10 @@ class Inbox:
         channel = changed_in(event)
         if channel:
             await self.audiences.changed(channel, stamp(event, "event_ts"))
-        reaction = reaction_of(event) if self._noticing else None
-        if self._noticing and reaction:
+        if self._noticing is None:
+            return
+        reaction = reaction_of(event)
+        if reaction:
             await self._noticing.reaction(reaction)
 
     async def _stop(self, stop: Stop) -> bool:
@@ -205,7 +209,10 @@ class Inbox:
 
     async def _judged(self, key: str, message: Message, *, late: bool) -> Taken | None:
         known = opened(self._journal, key)
-        called_by = known.event.called_by if known else self._begun(message)
+        if known:
+            called_by: str | None = known.event.called_by
+        else:
+            called_by = self._begun(message)
         late = late or self._is_late(known, message)
         neighbour = self._allowed.names(message)
         enough = neighbour and self._meetings.enough(self._me.team, message.channel, message.root)
@@ -270,22 +277,25 @@ class Inbox:
 
     async def _again(self, key: str) -> list[Taken | None]:
         """Judge again what came before the call that it follows, or changes; older ones are the history's."""
-        here = [one for one in self._early if one[0] == key]
-        known = opened(self._journal, key) if here else None
+        here = [message for early, message in self._early if early == key]
+        if not here:
+            return []
+        known = opened(self._journal, key)
         again = []
-        for early in here:
-            if known and moment(early[1].ts) >= moment(known.event.called_by):
-                again.append(await self._judge(*early))
+        for message in here:
+            if known and moment(message.ts) >= moment(known.event.called_by):
+                again.append(await self._judge(key, message))
                 with suppress(ValueError):  # younger ones pushed it out meanwhile
-                    self._early.remove(early)
+                    self._early.remove((key, message))
         return again
 
     def _begun(self, message: Message) -> str | None:
         """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
         if message.kind == "dm" or message.root == message.ts:
             return None
-        said = self._places.said_unasked(self._me.team, message.channel, message.root)
-        return message.root if said else None
+        if self._places.said_unasked(self._me.team, message.channel, message.root):
+            return message.root
+        return None
 
     def _written(self, message: Message, address: Address, words: Words) -> tuple[str, Written]:
         """The key under which it is written down, and as what."""

@@ -97,7 +97,13 @@ class Missed:
     def __post_init__(self) -> None:
         self._told_at = self.clock.steady()
         self._ranks = {channel: number for number, channel in enumerate(self.own)}
-        self._add(sorted(self.conversations, key=lambda one: one.id not in self.own))
+        self._add(sorted(self.conversations, key=self._is_own, reverse=True))
+
+    def _is_own(self, conversation: Conversation) -> bool:
+        return conversation.id in self.own
+
+    def _rank(self, left: Left) -> int:
+        return self._ranks[left.one.id]
 
     @property
     def progress(self) -> Progress:
@@ -123,7 +129,7 @@ class Missed:
                 await self._heeding(left, self._thread(left, root))
                 heappop(self._threads)
             else:
-                left = min(self._older, key=lambda left: self._ranks[left.one.id])
+                left = min(self._older, key=self._rank)
                 await self._heeding(left, self._ask_older(left))
         await self.marks.read_all(self.begun - SKEW, self._behind)
         again, self._stumbled = self._stumbled, []
@@ -191,10 +197,15 @@ class Missed:
             self._want(left, root, latest)
         shown = {str(item.get("ts")) for item in items}
         oldest = min(map(at, items), default=inf)
+        untold: list[str] = []
         for root in left.untold:
-            if root not in shown and root not in live and float(root) >= oldest:  # what became of it?
+            if root in live:
+                continue
+            if float(root) < oldest:
+                untold.append(root)
+            elif root not in shown:  # what became of it?
                 self._want(left, root)
-        left.untold = [root for root in left.untold if root not in live and float(root) < oldest]
+        left.untold = untold
 
     def _want(self, left: Left, root: str, latest: float | None = None) -> None:
         """Ask for the replies of this thread, unless a history told that they were all read."""
@@ -226,12 +237,15 @@ class Missed:
         answered = self.archive.now() - self.max_age
         woken: set[str] = set()
         for item in sorted(items, key=at):
-            message = spoken(item, left.one.id, left.one.kind) if at(item) >= left.since else None
-            if message:
-                try:
-                    woken |= await self.inbox.recover(message, late=at(item) < answered)
-                except JournalDamaged as damage:  # its conversation waits, and all others are read
-                    log.error("A message in %s is passed over. %s", left.one.id, damage)
-                await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
+            if at(item) < left.since:
+                continue
+            message = spoken(item, left.one.id, left.one.kind)
+            if message is None:
+                continue
+            try:
+                woken |= await self.inbox.recover(message, late=at(item) < answered)
+            except JournalDamaged as damage:  # its conversation waits, and all others are read
+                log.error("A message in %s is passed over. %s", left.one.id, damage)
+            await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
         for thread in woken:
             self.tell(thread)

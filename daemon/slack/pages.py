@@ -6,6 +6,7 @@ Nothing that stands behind the end of a page decides where it is: of a growing t
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -28,8 +29,6 @@ BLANK_LINE, END_OF_LINE = map(re.compile, BREAKS[:2])
 SPACE = re.compile(rf"\s|{FULL_STOP}")
 SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
 """A link that is not closed."""
-REFERS = "<@"
-"""What a reference begins with: `quiet` may put an invisible character behind it."""
 FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 """The letters whose pairs are flags."""
 JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
@@ -94,14 +93,15 @@ def natural_end(page: str) -> int | None:
     for at in range(begin, len(page)):
         if _may_end(page, at, long):
             return at
-        long += 2 if page[at] in REFERS else 1
+        long += size(page[at])
     return None
 
 
-def size(page: str, upto: int | None = None) -> int:
-    """Characters as posted, at the most: what could begin a reference may be made quiet."""
-    end = len(page) if upto is None else upto
-    return end + sum(page.count(sign, 0, end) for sign in REFERS)
+def size(page: str, upto: int = sys.maxsize) -> int:
+    """Characters as posted, at the most: `quiet` may put one that is not seen behind what could begin a
+    reference.
+    """
+    return min(upto, len(page)) + page.count("<", 0, upto) + page.count("@", 0, upto)
 
 
 def _may_end(page: str, at: int, long: int) -> bool:
@@ -112,7 +112,9 @@ def _may_end(page: str, at: int, long: int) -> bool:
         return not _joined(page, at) and not _in_span(page, at)
     if long >= WORD:
         return bool(SPACE.match(page, at)) and not _in_span(page, at)
-    end = END_OF_LINE if long >= LINE else BLANK_LINE
+    end = BLANK_LINE
+    if long >= LINE:
+        end = END_OF_LINE
     if not end.match(page, at) or page[at - 1] == "\n" or leads(page[:at]):
         return False
     return long >= LINE or not open_block(page[:at]).mark

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
 from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
-from daemon.kinds import Planned, moment
+from daemon.kinds import Planned
 from daemon.ports import Choices, Hold, Page, Posted
+from daemon.slack.archive import at
 from daemon.slack.checklist import checklist
 from daemon.slack.doors import open_direct
 from daemon.slack.draft import EVENT, GONE, Draft
 from daemon.slack.pages import cut, pages
+from daemon.slack.payload import object_in, told
 from daemon.slack.place import OURS
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
@@ -147,8 +148,10 @@ class SlackSpeaker:
             except SlackApiError as refusal:
                 if not final(refusal):
                     raise
-                kind = CardGone if error_of(refusal) == GONE else CardRefused
-                raise kind(f"Slack refused the card: {why(refusal)}") from refusal
+                said = f"Slack refused the card: {why(refusal)}"
+                if error_of(refusal) == GONE:
+                    raise CardGone(said) from refusal
+                raise CardRefused(said) from refusal
         if ts is None:
             self._status.replied(thread)
         return shown
@@ -196,15 +199,15 @@ class SlackSpeaker:
             async for page in pages_of(partial(self._web.call, free, read), "messages", PAGES, **where):
                 items += page
         ours = [item for item in items if self._me.said(item.get("user"), item.get("bot_id"))]
-        posted = [self._posted(thread, item) for item in ours]
-        posted = [message for message in posted if float(message.ts) >= since]
-        return sorted(posted, key=lambda message: moment(message.ts))
+        return [self._posted(thread, item) for item in sorted(ours, key=at) if at(item) >= since]
 
     def _posted(self, thread: str, item: Item) -> Posted:
-        posted, stream = _posted(item), self._streams.get(thread)
-        if stream and stream.ts == posted.ts:
-            return replace(posted, text=stream.text)
-        return posted
+        ts = str(item["ts"])
+        text = _text(item)
+        stream = self._streams.get(thread)
+        if stream and stream.ts == ts:
+            text = stream.text
+        return Posted(ts=ts, text=text, key=_key(item))
 
     def _draft(self, thread: str, key: str) -> Draft:
         return Draft(self._web, self._place_of(thread), key, self._mentioned)
@@ -229,14 +232,15 @@ def saying() -> Iterator[None]:
         raise SpeechFailed(f"Slack did not take it: {why(failure)}") from failure
 
 
-def _posted(item: Mapping[str, Any]) -> Posted:
-    key, metadata = "", item.get("metadata") or {}
-    if metadata.get("event_type") == EVENT:
-        key = (metadata.get("event_payload") or {}).get("key", "")
-    return Posted(ts=str(item["ts"]), text=_text(item), key=str(key))
+def _key(item: Item) -> str:
+    """The digest of the speech's key; empty where a message holds none."""
+    metadata = object_in(item, "metadata")
+    if metadata.get("event_type") != EVENT:
+        return ""
+    return told(metadata.get("event_payload"), "key")
 
 
-def _text(item: Mapping[str, Any]) -> str:
+def _text(item: Item) -> str:
     """How a message reads: beside a block its plain text may be cut short."""
     for block in item.get("blocks") or ():
         if block.get("type") == "markdown":
