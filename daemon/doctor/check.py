@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 from config import Settings
 from daemon.actions.built_in import catalogue as every_action
 from daemon.actions.own import Own, own_actions
 from daemon.actions.registry import Registry
-from daemon.doctor.finding import Finding, ill, line, well
+from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.ways import (
-    LEADS,
     circles,
+    goes_to,
     instead,
-    led_to,
+    meant,
     misled,
     unapproved,
     undescribed,
@@ -30,7 +29,7 @@ from daemon.doctor.ways import (
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.wording import WORDING, Catalogue, catalogue
 from daemon.process import MentalProcess
-from daemon.processes import DELIBERATION, FAULTS, PROCESSES
+from daemon.processes import DELIBERATION, EXPERT, FAULTS, PROCESSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,7 @@ def check(folder: Path, code: Written) -> int:
     width = max(len(one.name) for one in findings)
     for one in findings:
         print(line(one, width))
-    return int(not all(one.ok for one in findings))
+    return int(not all_well(findings))
 
 
 def examine(folder: Path, code: Written) -> Iterator[Finding]:
@@ -74,22 +73,26 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
     if not folder.is_dir():
         yield ill("folder", f"{folder} is none: name the one that holds soul.md, prompts/ and playbooks/")
         return
-    texts = catalogue(code.processes.values(), *(one.texts for one in code.own.actions))
+    needed = [action.texts for action in code.own.actions]
+    texts = catalogue(code.processes.values(), *needed)
     wrong = [*_prompts(folder, texts, code)]
     yield from wrong or [well("prompts", f"{len(texts.prompts)} texts can be used")]
-    usable: list[Playbook] = []
-    names = sorted({*texts.playbooks, *_files(folder, PLAYBOOKS)})
+    names = sorted({*texts.playbooks, *_files(folder, f"{PLAYBOOKS}[!.]*.md")})
     playbooks = [name.removeprefix(PLAYBOOKS) for name in names]
-    known = {*code.processes, *code.broken, *playbooks, *LEADS.values()}
+    known = {*code.processes, *code.broken, *playbooks, EXPERT}
+    usable: list[Playbook] = []
     for name in names:
         said = _unusable(folder, name, texts)
         if said:
             yield ill(name, said)
         else:
             usable.append(playbook(name.removeprefix(PLAYBOOKS), _read(folder, name)))
-    yield from _led(usable, code.registry, code.processes, known)
+    for one in usable:
+        yield from _said_of(one, code, known)
+    yield from circles(usable)
     for name, faults in code.broken.items():
-        yield from (ill(f"processes/{name}", said) for said in faults)
+        for said in faults:
+            yield ill(f"processes/{name}", said)
     yield from misled(code.processes, known)
     if len(usable) == len(names) and not code.broken:  # else nobody can tell what leads where
         yield from unled(usable, code.processes)
@@ -102,71 +105,63 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
 def _prompts(folder: Path, texts: Catalogue, code: Written) -> Iterator[Finding]:
     """Those that cannot be used, and files that nobody reads."""
     for name in texts.prompts:
-        if name in texts.defaults and not (folder / f"{name}.md").exists():
+        there = (folder / f"{name}.md").exists()
+        if name in texts.defaults and not there:
             continue
         said = _unusable(folder, name, texts)
-        if said and name not in WORDING and not (folder / f"{name}.md").exists():
-            said = f"it is not there, and {next(_needing(name, code))} needs it: write it"
+        if name not in WORDING and not there:
+            said = f"it is not there, and {_needing(name, code)} needs it: write it"
         if said:
             yield ill(name, said)
     if code.broken or code.own.faults:
         return  # what these would read cannot be told
-    for name in _files(folder, "prompts/"):
+    for name in _files(folder, "prompts/**/[!.]*.md"):
         if name not in texts.texts:
-            alike = get_close_matches(name, texts.texts, n=1)
-            meant = f"is it {alike[0]}?" if alike else "take it away"
-            yield ill(name, f"nobody reads it: {meant}")
+            yield ill(name, f"nobody reads it: {meant(name, texts.texts) or 'take it away'}")
 
 
-def _needing(text: str, code: Written) -> Iterator[str]:
+def _needing(text: str, code: Written) -> str:
     """What says that it needs this text."""
-    yield from (f"processes/{name}" for name, one in code.processes.items() if text in one.texts)
-    yield from (one.name for one in code.own.actions if text in one.texts)
+    for name, process in code.processes.items():
+        if text in process.texts:
+            return f"processes/{name}"
+    return next(one.name for one in code.own.actions if text in one.texts)
 
 
-def _led(
-    playbooks: Sequence[Playbook],
-    registry: Registry,
-    processes: Mapping[str, MentalProcess],
-    known: Collection[str],
-) -> Iterator[Finding]:
-    """What is to be said of playbooks that can be used by themselves."""
-    for one in playbooks:
-        name = f"{PLAYBOOKS}{one.name}"
-        wrong = [*_faults(one, registry, known)]
-        if one.name in processes and name not in processes[one.name].texts:
-            wrong.append(f"{one.name} has fixed steps and takes no playbook: give the file another name")
-        offers = dict.fromkeys((*one.actions, *(action.name for action in registry.offered(one))))
-        ways = ", ".join((*offers, *(f"→ {to}" for to in one.transitions)))
-        yield from (ill(name, said) for said in wrong)
-        if not wrong:
-            yield well(name, ways)
-    for circle in circles(playbooks):
-        said = f"{' → '.join(circle)}: they hand it to each other for ever; take one transition away"
-        yield ill(f"{PLAYBOOKS}{circle[0]}", said)
+def _said_of(one: Playbook, code: Written, known: Collection[str]) -> Iterator[Finding]:
+    """What is to be said of a playbook that can be used by itself."""
+    name = f"{PLAYBOOKS}{one.name}"
+    wrong = [*_faults(one, code, known)]
+    for said in wrong:
+        yield ill(name, said)
+    if not wrong:
+        ways = [action.name for action in code.registry.offered(one)]
+        ways += [f"→ {to}" for to in one.transitions]
+        yield well(name, ", ".join(ways))
 
 
-def _faults(one: Playbook, registry: Registry, known: Collection[str]) -> Iterator[str]:
-    """What a playbook names that there is not, and whether it can end."""
+def _faults(one: Playbook, code: Written, known: Collection[str]) -> Iterator[str]:
+    """What it names that there is not, whether it can end, and whether anybody reads it."""
+    actions = code.registry.named
     for name in one.actions:
-        if name not in registry.named:
-            yield f"there is no action {name}; {instead(name, registry.named)}"
-    for name in dict.fromkeys((*one.transitions, one.then, *led_to(one))):
+        if name not in actions:
+            yield f"there is no action {name}; {instead(name, actions)}"
+    for name in dict.fromkeys((*one.transitions, one.then)):
         if name not in known:
             yield f"there is no process {name}; {instead(name, known)}"
-    if one.name == DELIBERATION:  # open thought ends by its final answer
-        return
-    if not one.transitions and not led_to(one) and not any(a.terminal for a in registry.offered(one)):
-        ends = [name for name, action in registry.named.items() if action.terminal]
+    offered = code.registry.offered(one)
+    leads_on = one.name == DELIBERATION or goes_to(one)  # open thought ends by its final answer
+    if not leads_on and not any(action.terminal for action in offered):
+        ends = [name for name, action in actions.items() if action.terminal]
         yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
+    process = code.processes.get(one.name)
+    if process and f"{PLAYBOOKS}{one.name}" not in process.texts:
+        yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
 
 
-def _files(folder: Path, under: str) -> Sequence[str]:
-    """The names of the texts that there are in a folder of them; an editor's own files are none."""
-    files = (folder / under).glob("*.md" if under == PLAYBOOKS else "**/*.md")
-    return sorted(
-        file.relative_to(folder).with_suffix("").as_posix() for file in files if file.name[0] != "."
-    )
+def _files(folder: Path, pattern: str) -> Sequence[str]:
+    """The names of the texts that there are."""
+    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in folder.glob(pattern))
 
 
 def _read(folder: Path, name: str) -> str:

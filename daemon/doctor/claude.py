@@ -55,14 +55,21 @@ def _answered(reply: Reply, models: Mapping[Role, str]) -> Finding:
 
 async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) -> Finding:
     """What the server says of these names, which costs nothing."""
-    found = {name: await llm.look_up(name) for name in names}
-    wrong = [_fix(word, name, models) for name, word in found.items() if word in ACCOUNT]
-    if wrong:
-        return ill("models", " ".join(dict.fromkeys(wrong)))
-    unsure = [name for name, word in found.items() if word != KNOWN]
+    fixes: list[str] = []
+    unsure: list[str] = []
+    why = "it could not be asked"
+    for name in names:
+        word = await llm.look_up(name)
+        if word in ACCOUNT:
+            fixes.append(_fix(word, name, models))
+        elif word != KNOWN:
+            unsure.append(name)
+        if word == UNLISTED:
+            why = "this server has no list of models"
+    if fixes:
+        return ill("models", " ".join(dict.fromkeys(fixes)))
     if not unsure:
         return well("models", f"{', '.join(names)}: known, too")
-    why = "this server has no list of models" if UNLISTED in found.values() else "it could not be asked"
     return well("models", f"{', '.join(unsure)}: not looked up, {why}")
 
 
@@ -71,4 +78,6 @@ def _fix(word: str, name: str, models: Mapping[Role, str]) -> str:
 
 
 def _price(reply: Reply) -> str:
-    return f"for ${reply.cost:.5f}" if is_known(reply.model) else "at a price that is not known"
+    if is_known(reply.model):
+        return f"for ${reply.cost:.5f}"
+    return "at a price that is not known"

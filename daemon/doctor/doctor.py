@@ -13,7 +13,7 @@ from config import Settings, load, misspelt
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
-from daemon.doctor.finding import Finding, ill, line, well
+from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.errors import ConfigError
@@ -34,15 +34,16 @@ async def doctor(clock: Clock, as_json: bool) -> int:
         shown.append(finding)
         if not as_json:
             print(line(finding), flush=True)
-    ok = all(finding.ok for finding in shown)
-    link = "" if any(finding.name == "bot token" for finding in shown) else app_link(name())
+    ok = all_well(shown)
+    link = ""
+    if "bot token" not in [finding.name for finding in shown]:
+        link = app_link(name())
     if as_json:
-        print(
-            json.dumps({"ok": ok, "findings": [asdict(one) for one in shown], "create_app": link}, indent=2)
-        )
+        findings = [asdict(finding) for finding in shown]
+        print(json.dumps({"ok": ok, "findings": findings, "create_app": link}, indent=2))
     elif link:
         print(f"To make the Slack app from manifest.json, open:\n{link}")
-    return 0 if ok else 1
+    return int(not ok)
 
 
 def app_link(called: str) -> str:
@@ -94,8 +95,8 @@ async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.claude == "rehearsed":
         yield well("claude", "rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
         return
-    llm, paid = claude_for(settings, clock, ""), settings.budget_daily_usd > 0
-    async for finding in claude(llm, models_of(settings), paid=paid):
+    llm = claude_for(settings, clock, "")
+    async for finding in claude(llm, models_of(settings), paid=settings.budget_daily_usd > 0):
         yield finding
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -26,4 +27,12 @@ def ill(name: str, said: str) -> Finding:
 
 def line(finding: Finding, width: int = 10) -> str:
     """A finding for a person; its name takes `width` characters."""
-    return f"{'✓' if finding.ok else '✗'} {finding.name:<{width}} {finding.said}"
+    mark = "✓"
+    if not finding.ok:
+        mark = "✗"
+    return f"{mark} {finding.name:<{width}} {finding.said}"
+
+
+def all_well(findings: Sequence[Finding]) -> bool:
+    """Is there nothing to mend?"""
+    return all(finding.ok for finding in findings)

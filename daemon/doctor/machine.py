@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,11 @@ def modes(home: Path, env: Path = ENV) -> Finding:
     shown = [path for path in (home, *files(home), env) if is_shown(path)]
     if not shown:
         return well("modes", f"nobody else can read {home} or {env}")
-    names = " ".join(map(shlex.quote, map(str, shown)))
-    shared = "; or give SOUL_HOME a folder of its own" if home in shown else ""
-    return ill("modes", f"others may look into {', '.join(map(str, shown))}. chmod go= {names}{shared}")
+    names = [str(path) for path in shown]
+    fix = f"chmod go= {shlex.join(names)}"
+    if home in shown:
+        fix = f"{fix}; or give SOUL_HOME a folder of its own"
+    return ill("modes", f"others may look into {', '.join(names)}. {fix}")
 
 
 def journal(path: Path) -> Finding:
@@ -89,7 +91,8 @@ def journal(path: Path) -> Finding:
             f"{path}: {verdict.violations[0]}. `python -m daemon verify` lists all {len(verdict.violations)}"
         )
         return ill("journal", f"{said}. {RESTORE.capitalize()}")
-    said, pid = f"{path}: {verdict}", holder(path)
+    said = f"{path}: {verdict}"
+    pid = holder(path)
     if pid:
         said = f"{said}; held by process {pid}"
     return well("journal", said)
@@ -102,16 +105,22 @@ async def port(host: str, number: int, path: Path) -> Finding:
     try:
         bind(host, number).close()
     except ConfigError as error:
-        health = await _health(host, number) if holder(path) else None
+        health = None
+        if holder(path):
+            health = await _health(host, number)
         if health is None:
             return ill("port", str(error))
-        held, wrong = f"{number} is held by this daemon, which", health.get("wrong")
-        if not health["ok"]:
-            return ill("port", f"{held} is not well: {health}. Look at its log")
-        if wrong:
-            return ill("port", f"{held} lives, but: {' '.join(wrong)}")
-        return well("port", f"{held} lives and is well")
+        return _held(f"{number} is held by this daemon, which", health)
     return well("port", f"{number} on {host} is free")
+
+
+def _held(held: str, health: Mapping[str, Any]) -> Finding:
+    if not health["ok"]:
+        return ill("port", f"{held} is not well: {health}. Look at its log")
+    wrong = health.get("wrong")
+    if wrong:
+        return ill("port", f"{held} lives, but: {' '.join(wrong)}")
+    return well("port", f"{held} lives and is well")
 
 
 async def _health(host: str, number: int) -> dict[str, Any] | None:
@@ -122,4 +131,6 @@ async def _health(host: str, number: int) -> dict[str, Any] | None:
             said = await response.json()
     except (ClientError, TimeoutError, ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) and "ok" in said and "seq" in said else None
+    if isinstance(said, dict) and said.keys() >= {"ok", "seq"}:
+        return said
+    return None

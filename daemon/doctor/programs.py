@@ -25,7 +25,9 @@ async def sandbox(kind: str) -> Finding:
         if kind == "cpython":
             return ill("sandbox", str(error))
         return well("sandbox", f"programs run in monty alone. {error}")
-    where = "in CPython" if kind == "cpython" else "in monty, and in CPython where they need it"
+    where = "in monty, and in CPython where they need it"
+    if kind == "cpython":
+        where = "in CPython"
     return well("sandbox", f"programs run {where}; there {confined} confine them")
 
 
@@ -41,5 +43,7 @@ async def processes(recipes: Mapping[str, Recipe]) -> Finding:
             " full path",
         )
     tool, why = await isolates()
-    kept = f"{tool} keeps them from the network" if tool else f"they can reach the network: {why}"
+    kept = f"they can reach the network: {why}"
+    if tool:
+        kept = f"{tool} keeps them from the network"
     return well("processes", f"it may run {', '.join(recipes)}; {kept}")

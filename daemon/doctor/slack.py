@@ -44,7 +44,7 @@ async def _bot(web: Web, access: Access) -> Finding:
 async def _scopes(web: Web, wanted: Set[str]) -> Finding:
     """What the bot token may do, as Slack says in a header."""
     answer = await web.call(free, web.client.auth_test)
-    shown = next((text for name, text in answer.headers.items() if name.lower() == "x-oauth-scopes"), "")
+    shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
     if missing:
         fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"

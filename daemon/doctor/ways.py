@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import inspect
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
@@ -13,10 +14,10 @@ from daemon.actions.registry import Registry
 from daemon.doctor.finding import Finding, ill
 from daemon.mind.playbook import PLAYBOOKS, Playbook
 from daemon.process import MentalProcess
-from daemon.processes import INITIAL
+from daemon.processes import EXPERT, INITIAL
 
-LEADS: Mapping[str, str] = {"Escalate": "expert"}
-"""Actions that go over into a process by themselves."""
+ESCALATE = "Escalate"
+"""The action that goes over into a process by itself: into EXPERT."""
 
 
 def misled(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
@@ -54,17 +55,20 @@ def _gone_into(process: MentalProcess) -> Iterator[str]:
 
 def _entered(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]) -> Collection[str]:
     """Where a thread can come to: from its first process, and from what the model or the daemon chooses."""
-    goes: dict[str, set[str]] = {name: set(process.leads) for name, process in processes.items()}
+    goes: defaultdict[str, list[str]] = defaultdict(list)
+    for name, process in processes.items():
+        goes[name] += process.leads
     for one in playbooks:
-        goes.setdefault(one.name, set()).update((*one.transitions, one.then, *led_to(one)))
-    chosen = [name for name, process in processes.items() if process.when or process.called]
-    coming = [INITIAL, *chosen, *(one.name for one in playbooks if one.when)]
+        goes[one.name] += (*goes_to(one), one.then)
+    coming = [INITIAL]
+    coming += [name for name, process in processes.items() if process.when or process.called]
+    coming += [one.name for one in playbooks if one.when]
     entered: set[str] = set()
     while coming:
         name = coming.pop()
         if name not in entered:
             entered.add(name)
-            coming.extend(goes.get(name, ()))
+            coming += goes[name]
     return entered
 
 
@@ -81,8 +85,11 @@ def undescribed(registry: Registry, processes: Mapping[str, MentalProcess]) -> I
 def unoffered(playbooks: Sequence[Playbook], own: Own, known: Collection[str]) -> Iterator[Finding]:
     """The owner's actions that cannot be read, or that none of the `known` playbooks offers."""
     for name, faults in own.faults.items():
-        yield from (ill(name, said) for said in faults)
-    named = {name for one in playbooks for name in one.actions}
+        for said in faults:
+            yield ill(name, said)
+    named: set[str] = set()
+    for one in playbooks:
+        named.update(one.actions)
     for action in own.actions:
         for name in action.playbooks:
             if name not in known:
@@ -95,16 +102,20 @@ def unoffered(playbooks: Sequence[Playbook], own: Own, known: Collection[str]) -
 def unapproved(playbooks: Sequence[Playbook], registry: Registry) -> Iterator[Finding]:
     """What needs the yes of an owner, where there is none."""
     for one in playbooks:
-        names = [action.name for action in registry.offered(one) if action.approval]
-        if names:
-            said = f"nobody can agree to {', '.join(names)}: set OWNER_USER_IDS, or do not offer it"
+        approved = [action.name for action in registry.offered(one) if action.approval]
+        if approved:
+            said = f"nobody can agree to {', '.join(approved)}: set OWNER_USER_IDS, or do not offer it"
             yield ill(f"{PLAYBOOKS}{one.name}", said)
 
 
-def circles(playbooks: Sequence[Playbook]) -> Iterator[Sequence[str]]:
+def circles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
     """Ways from playbook to playbook that come back to where they began."""
-    goes = {one.name: {*one.transitions, *led_to(one)} for one in playbooks}
-    hands = {one.name for one in playbooks if one.name not in LEADS.values()}
+    goes: dict[str, set[str]] = {}
+    hands: set[str] = set()
+    for one in playbooks:
+        goes[one.name] = set(goes_to(one))
+        if one.name != EXPERT:
+            hands.add(one.name)
     goes |= dict.fromkeys(("conversation", "greeting"), hands)  # what a conversation may go over into
     while True:
         try:
@@ -112,18 +123,29 @@ def circles(playbooks: Sequence[Playbook]) -> Iterator[Sequence[str]]:
         except graphlib.CycleError as error:
             # The sorter takes where one goes for what comes before it, and so tells the way backwards.
             circle = error.args[1][::-1]
-            yield circle
+            said = f"{' → '.join(circle)}: they hand it to each other for ever; take one transition away"
+            yield ill(f"{PLAYBOOKS}{circle[0]}", said)
             goes[circle[0]].discard(circle[1])
         else:
             return
 
 
-def led_to(one: Playbook) -> Sequence[str]:
-    """Where its actions go over into."""
-    return [LEADS[name] for name in one.actions if name in LEADS]
+def goes_to(one: Playbook) -> Sequence[str]:
+    """Where it goes over into, by its transitions and by its actions."""
+    goes = [*one.transitions]
+    if ESCALATE in one.actions:
+        goes.append(EXPERT)
+    return goes
 
 
 def instead(name: str, known: Collection[str]) -> str:
-    """What might have been meant."""
+    """What might have been meant, or all that may be."""
+    return meant(name, known) or f"there are {', '.join(sorted(known))}"
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """What might have been meant; empty where nothing is alike."""
     alike = get_close_matches(name, known, n=1)
-    return f"is it {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
+    if not alike:
+        return ""
+    return f"is it {alike[0]}?"
