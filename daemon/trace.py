@@ -35,20 +35,31 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
     """
     threads = reading.kind(Opened)
     place = _place(asked)
-    if place:
-        found = [one for one in threads if _holds(reading, one, *place)]
-        found = [one for one in found if one.event.ts] or found  # what was noticed first may be one later
-    else:
-        found = [one for one in threads if asked and one.thread.startswith(asked)]
-        found = [one for one in found if one.thread == asked] or found
+    found = _at(reading, threads, *place) if place else _named(threads, asked)
     if len(found) == 1:
         return found[0]
-    said = [f"No thread is {plain(asked)}."]
+    lines = [f"No thread is {plain(asked)}."]
     if found:
-        said = [f"{len(found)} threads begin with {plain(asked)}:"]
+        lines = [f"{len(found)} threads begin with {plain(asked)}:"]
     elif not threads:
-        said.append("The journal holds none yet.")
-    raise LookupError("\n".join([*said, *map(_titled, (found or threads)[-LATEST:])]))
+        lines.append("The journal holds none yet.")
+    lines.extend(map(_titled, (found or threads)[-LATEST:]))
+    raise LookupError("\n".join(lines))
+
+
+def _at(reading: Reading, threads: Sequence[Entry[Opened]], channel: str, ts: str) -> list[Entry[Opened]]:
+    """Those that hold the message of this ts; what was noticed there first may have become one later."""
+    found = [one for one in threads if one.event.channel == channel and _holds(reading, one, ts)]
+    rooted = [one for one in found if one.event.ts]
+    return rooted or found
+
+
+def _named(threads: Sequence[Entry[Opened]], asked: str) -> list[Entry[Opened]]:
+    """The one of this id, or those whose ids begin so."""
+    if not asked:
+        return []
+    same = [one for one in threads if one.thread == asked]
+    return same or [one for one in threads if one.thread.startswith(asked)]
 
 
 def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
@@ -56,9 +67,12 @@ def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
     opened = reading.kind(Opened)
     if not opened:
         yield "The journal holds no thread yet."
-    yield from map(_titled, opened if everything else opened[-LISTED:])
-    if not everything and len(opened) > LISTED:
-        yield f"{len(opened) - LISTED} more: --full"
+    more = len(opened) - LISTED
+    if everything or more <= 0:
+        yield from map(_titled, opened)
+        return
+    yield from map(_titled, opened[more:])
+    yield f"{more} more: --full"
 
 
 def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str]:
@@ -67,8 +81,9 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
     names = _names(reading)
     calls = [call for call in reading.of(opened.thread, ModelCall) if not call.event.taken_from]
     spent = sum(call.event.cost for call in calls)
-    counted = f"{_several(len(entries), 'entry', 'entries')}, {_several(len(calls), 'call', 'calls')}"
-    yield f"{_titled(opened)}, {counted}, ${spent:.4f}"
+    counted = _several(len(entries), "entry", "entries")
+    called = _several(len(calls), "call", "calls")
+    yield f"{_titled(opened)}, {counted}, {called}, ${spent:.4f}"
     for depth, entry in _tree(entries):
         if not isinstance(entry.event, Opened):
             indent = "  " * min(depth, DEEPEST)
@@ -81,7 +96,7 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
 
 def _several(count: int, one: str, more: str) -> str:
     """`1 call`, `2 calls`"""
-    return f"{count} {one if count == 1 else more}"
+    return f"1 {one}" if count == 1 else f"{count} {more}"
 
 
 def told(entry: Entry[Event]) -> str:
@@ -103,7 +118,14 @@ def _names(reading: Reading) -> Mapping[str, str]:
 
 def _spelled(text: str, names: Mapping[str, str]) -> str:
     """A text that mentions people by their names, where these are known."""
-    return MENTION.sub(lambda found: f"@{names[found[1]]}" if found[1] in names else found[0], text)
+
+    def named(mention: re.Match[str]) -> str:
+        user = mention[1]
+        if user not in names:
+            return mention[0]
+        return f"@{names[user]}"
+
+    return MENTION.sub(named, text)
 
 
 def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
@@ -111,8 +133,10 @@ def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
     here = {entry.seq for entry in entries if not isinstance(entry.event, Opened)}
     caused = defaultdict[int | None, list[Entry[Any]]](list)
     for entry in entries:
-        cause = entry.cause if entry.cause in here else None
-        caused[cause].append(entry)
+        if entry.cause in here:
+            caused[entry.cause].append(entry)
+        else:
+            caused[None].append(entry)
     waiting = [(0, entry) for entry in reversed(caused[None])]
     while waiting:
         depth, entry = waiting.pop()
@@ -127,20 +151,19 @@ def _place(asked: str) -> tuple[str, str] | None:
         return found[1], found[2]
     link = urlsplit(asked)
     found = LINK.search(link.path)
-    if found:
-        return found[1], parse_qs(link.query).get("thread_ts", [f"{found[2]}.{found[3]}"])[0]
-    return None
+    if not found:
+        return None
+    channel, seconds, fraction = found.groups()
+    roots = parse_qs(link.query).get("thread_ts", [f"{seconds}.{fraction}"])
+    return channel, roots[0]
 
 
-def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bool:
+def _holds(reading: Reading, opened: Entry[Opened], ts: str) -> bool:
     """Is the message of this ts in this thread, or its root?"""
-    if opened.event.channel != channel:
-        return False
     if opened.event.ts == ts:
         return True
-    said = [entry.event.ts for entry in reading.of(opened.thread, Said)]
-    spoken: list[Entry[Any]] = reading.of(opened.thread, Spoken, CardShown)
-    return ts in [*said, *(entry.event.ts for entry in spoken)]
+    messages: list[Entry[Any]] = reading.of(opened.thread, Said, Spoken, CardShown)
+    return any(message.event.ts == ts for message in messages)
 
 
 def _titled(opened: Entry[Opened]) -> str:
@@ -155,4 +178,5 @@ def _time(entry: Entry[Any]) -> str:
 
 def plain(text: str) -> str:
     """The text on one line, and nothing in it that a terminal would obey."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    characters = [c if c.isprintable() else " " for c in text]
+    return " ".join("".join(characters).split())

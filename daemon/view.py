@@ -24,113 +24,140 @@ from daemon.mind.recall import seen_by
 from daemon.mind.wording import SOUL, name_of
 from daemon.services import Services
 from daemon.slack.access import SLACK
-from daemon.slack.surface import Slack
-from daemon.soul.texts import Texts
 from daemon.within import state_of
+
+GAUGES = (
+    ("soul_deaf", "deaf", "1 when no message can come in."),
+    ("soul_sockets_alive", "sockets", "Sockets on which Slack sends events."),
+    ("soul_inbound_age_seconds", "inbound_age", "Since Slack sent even a pong."),
+    ("soul_event_age_seconds", "event_age", "Since Slack sent an event."),
+    ("soul_caught_up_timestamp_seconds", "caught_up_until", "Until when all is read."),
+    ("soul_catching_up", "catching_up", "1 until what was missed is read, failing or not."),
+    ("soul_catch_up_left", "left_to_read", "Conversations and threads that are still to be read."),
+)
+"""The parts of its health that a scraper sees as figures: the name of each there, and here."""
 
 
 def show(app: web.Application, services: Services) -> None:
     """Add the page, and what a scraper may know, to this application."""
-    journal, settings, budget, slack = services.journal, services.settings, services.budget, services.slack
-    inside = Inside(
-        journal=journal,
-        state=state_of(journal, services.index, slack.places),
-        limits=settings.inner,
-        now=services.clock.now,
-        spent=lambda: budget.today().inner,
-    )
-    purse = Purse(daily=budget.daily, now=services.clock.now)
-    link = slack.link if settings.slack == "real" else _no_link
-    directory = Directory(called=slack.called, link=link)
-    overview = Overview(journal, slack.places, purse, settings.owner_user_ids, directory)
+    view = View(services)
     console = Console(
-        journal=journal,
-        rebuild=partial(_rebuild, journal, services.texts),
-        state=partial(_state, services, inside, overview),
-        health=partial(_health, services),
-        inner=inside,
+        journal=services.journal,
+        rebuild=view.rebuild,
+        state=view.state,
+        health=view.health,
+        inner=view.inside,
         thinking=services.thinking,
     )
     mount(app, console)
-    mount_overview(app, overview)
-    _metrics(services).mount(app)
+    mount_overview(app, view.overview)
+    view.metrics().mount(app)
 
 
-def _metrics(services: Services) -> Metrics:
-    """What a scraper may know: what the journal says, and how well the soul hears."""
-    slack = services.slack
-    shown, hearing = Metrics(services.journal), slack.hearing
-    gauge, counter = shown.gauge, shown.counter
-    gauge(
-        "soul_faults",
-        "Things that only an owner can mend; /healthz says which.",
-        lambda: len(_wrong(services)),
-    )
-    gauge("soul_deaf", "1 when no message can come in.", lambda: hearing.deaf)
-    gauge("soul_sockets_alive", "Sockets on which Slack sends events.", lambda: hearing.alive)
-    gauge("soul_sockets_wanted", "Sockets that are kept (SLACK_CONNECTIONS).", lambda: hearing.wanted)
-    gauge("soul_inbound_age_seconds", "Since Slack sent even a pong.", lambda: hearing.inbound_age)
-    gauge("soul_event_age_seconds", "Since Slack sent an event.", lambda: hearing.event_age)
-    gauge("soul_caught_up_timestamp_seconds", "Until when all is read.", lambda: _read_until(slack))
-    gauge("soul_catching_up", "1 until what was missed is read, failing or not.", lambda: _reading(slack))
-    gauge("soul_catch_up_left", "Conversations and threads that are still to be read.", lambda: _left(slack))
-    counter("soul_events", "Events that Slack sent.", "type", hearing.events)
-    counter("soul_connections", "Sockets opened, by what made it necessary.", "reason", hearing.opened)
-    counter("soul_connection_failures", "Attempts in vain, by what was lacking.", "lacking", hearing.failed)
-    return shown
+class View:
+    """What a page and a scraper may know of these services."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._slack = slack = services.slack
+        self._budget = budget = services.budget
+        journal, settings, now = services.journal, services.settings, services.clock.now
+        self.inside = Inside(
+            journal=journal,
+            state=state_of(journal, services.index, slack.places),
+            limits=settings.inner,
+            now=now,
+            spent=lambda: budget.today().inner,
+        )
+        purse = Purse(daily=budget.daily, now=now)
+        link = slack.link if settings.slack == "real" else _no_link
+        directory = Directory(called=slack.called, link=link)
+        self.overview = Overview(journal, slack.places, purse, settings.owner_user_ids, directory)
+
+    def metrics(self) -> Metrics:
+        """What the journal says, and how well the soul hears."""
+        hearing = self._slack.hearing
+        metrics = Metrics(self._services.journal)
+        faults = "Things that only an owner can mend; /healthz says which."
+        metrics.gauge("soul_faults", faults, lambda: len(self._wrong()))
+        wanted = "Sockets that are kept (SLACK_CONNECTIONS)."
+        metrics.gauge("soul_sockets_wanted", wanted, lambda: hearing.wanted)
+        for name, part, help in GAUGES:
+            metrics.gauge(name, help, partial(self._part_of_health, part))
+        metrics.counter("soul_events", "Events that Slack sent.", "type", hearing.events)
+        opened = "Sockets opened, by what made it necessary."
+        metrics.counter("soul_connections", opened, "reason", hearing.opened)
+        failed = "Attempts in vain, by what was lacking."
+        metrics.counter("soul_connection_failures", failed, "lacking", hearing.failed)
+        return metrics
+
+    def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
+        """What the model was sent in this call, made anew; and whether that is what it saw."""
+        memory = seen_by(call, self._services.texts.read, self._services.journal.at)
+        seen = request(memory, model(call.event.model), call.event.schema)
+        return seen, digest(seen) == call.event.saw
+
+    def state(self) -> Mapping[str, Any]:
+        """What stands at the top of the page."""
+        settings, budget = self._services.settings, self._budget
+        today = budget.today()
+        is_real = settings.slack == "real"
+        return {
+            "name": name_of(self._services.texts.as_it_is(SOUL)),
+            "rehearsed": {"workspace": not is_real, "model": settings.claude == "rehearsed"},
+            "workspace_at": elsewhere(settings.slack_api_url, SLACK) if is_real else "",
+            "model_at": elsewhere(settings.anthropic_base_url, ""),
+            "budget": budget.daily,
+            "spent": today.cost,
+            "worth": today.worth,
+            "wrong": self._wrong(),
+            "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
+            "inner": self.inside.there,
+            "questions": self.overview.waiting,
+        }
+
+    def health(self) -> Mapping[str, Any]:
+        """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
+        journal, hearing = self._services.journal, self._slack.hearing
+        return {
+            "ok": journal.well and not hearing.deaf,
+            "wrong": self._wrong(),
+            "deaf": hearing.deaf,
+            "sockets": hearing.alive,
+            "inbound_age": hearing.inbound_age,
+            "event_age": hearing.event_age,
+            **self._catch_up(),
+            "writable": journal.writable,
+            "damage": journal.damage,
+            "seq": _last(journal),
+        }
+
+    def _part_of_health(self, name: str) -> float | None:
+        part: float | None = self.health()[name]
+        return part
+
+    def _wrong(self) -> Sequence[str]:
+        """What only an owner can mend: of the model's account, the app in Slack, and what may be spent."""
+        return [*self._services.reach.wrong, *self._slack.wrong, *self._budget.wrong]
+
+    def _catch_up(self) -> Mapping[str, Any]:
+        """How far what was missed is read; the log says it, too, where it takes long.
+
+        There is none before Slack has said hello for the first time. It runs also while it fails and is tried
+        again: then for long, and the time until which all is read stands still.
+        """
+        if not self._slack.hearing.opened:
+            return {"caught_up_until": None, "catching_up": False, "left_to_read": 0}
+        catch_up = self._slack.catch_up
+        left = 0
+        if catch_up.running:
+            left = catch_up.progress.conversations + catch_up.progress.threads
+        return {"caught_up_until": catch_up.until, "catching_up": catch_up.running, "left_to_read": left}
 
 
 def _no_link(channel: str, ts: str, root: str) -> str:
     """A rehearsed message stands on the page alone."""
     return ""
-
-
-def _rebuild(journal: Journal, texts: Texts, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
-    memory = seen_by(call, texts.read, journal.at)
-    seen = request(memory, model(call.event.model), call.event.schema)
-    return seen, digest(seen) == call.event.saw
-
-
-def _state(services: Services, inside: Inside, overview: Overview) -> Mapping[str, Any]:
-    settings, budget = services.settings, services.budget
-    return {
-        "name": name_of(services.texts.as_it_is(SOUL)),
-        "rehearsed": {"workspace": settings.slack == "rehearsed", "model": settings.claude == "rehearsed"},
-        "workspace_at": elsewhere(settings.slack_api_url, SLACK) if settings.slack == "real" else "",
-        "model_at": elsewhere(settings.anthropic_base_url, ""),
-        "budget": budget.daily,
-        "spent": budget.today().cost,
-        "worth": budget.today().worth,
-        "wrong": _wrong(services),
-        "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
-        "inner": inside.there,
-        "questions": overview.waiting,
-    }
-
-
-def _wrong(services: Services) -> Sequence[str]:
-    """What only an owner can mend: of the model's account, the app in Slack, and what may be spent."""
-    return [*services.reach.wrong, *services.slack.wrong, *services.budget.wrong]
-
-
-def _health(services: Services) -> Mapping[str, Any]:
-    """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
-    journal, slack = services.journal, services.slack
-    hearing = slack.hearing
-    return {
-        "ok": journal.well and not hearing.deaf,
-        "wrong": _wrong(services),
-        "deaf": hearing.deaf,
-        "sockets": hearing.alive,
-        "inbound_age": hearing.inbound_age,
-        "event_age": hearing.event_age,
-        "caught_up_until": _read_until(slack),
-        "catching_up": _reading(slack),
-        "left_to_read": _left(slack),
-        "writable": journal.writable,
-        "damage": journal.damage,
-        "seq": _last(journal),
-    }
 
 
 def _last(journal: Journal) -> int | None:
@@ -139,21 +166,3 @@ def _last(journal: Journal) -> int | None:
         return journal.last()
     except JournalError:
         return None
-
-
-def _read_until(slack: Slack) -> float | None:
-    """None before Slack has said hello for the first time: whoever asks that early finds no catch-up."""
-    return slack.catch_up.until if slack.hearing.opened else None
-
-
-def _reading(slack: Slack) -> bool:
-    """Also while it fails and is tried again: then for long, and `_read_until` stands still."""
-    return bool(slack.hearing.opened) and slack.catch_up.running
-
-
-def _left(slack: Slack) -> int:
-    """How many conversations and threads are known to be left; the log says it, too, where it takes long."""
-    if not _reading(slack):
-        return 0
-    progress = slack.catch_up.progress
-    return progress.conversations + progress.threads
