@@ -192,18 +192,25 @@ class Settings:
 
         A rehearsed workspace is on the same machine, people of a real one are not.
         """
-        local = here if self.slack == "rehearsed" else ""
-        return (self.console_url or local).rstrip("/")
+        url = self.console_url
+        if not url and self.slack == "rehearsed":
+            url = here
+        return url.rstrip("/")
 
     @property
     def journal_path(self) -> Path:
         """The journal; a rehearsed workspace has one of its own."""
-        return self.soul_home / ("journal.db" if self.slack == "real" else "rehearsal-journal.db")
+        return self._in_home("journal.db")
 
     @property
     def processes_path(self) -> Path:
         """Where the programs of the inner life run; a rehearsed workspace has a folder of its own."""
-        return self.soul_home / ("processes" if self.slack == "real" else "rehearsal-processes")
+        return self._in_home("processes")
+
+    def _in_home(self, name: str) -> Path:
+        if self.slack == "rehearsed":
+            name = f"rehearsal-{name}"
+        return self.soul_home / name
 
     @property
     def rehearsal_path(self) -> Path:
@@ -239,7 +246,8 @@ def is_set(name: str) -> bool:
 
 def misspelt() -> list[Unread]:
     """The keys of `.env`, and those of the environment that were meant for us, that are no setting."""
-    return [*unread(_written(), os.environ, {one.name.upper() for one in fields(Settings)})]
+    known = {one.name.upper() for one in fields(Settings)}
+    return [*unread(_written(), os.environ, known)]
 
 
 def _given() -> Mapping[str, str]:

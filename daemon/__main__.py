@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Command = Callable[[argparse.Namespace], int]
+Add = Callable[[str, Command, str], argparse.ArgumentParser]
+
 MISCONFIGURED = 78
 """EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
 UNWRITABLE = 74
 """EX_IOERR: what it remembers cannot be read or written; a restart helps where the disk was at fault."""
 INTERRUPTED = 128 + signal.SIGINT
 """As a shell has it: somebody pressed Ctrl-C while it was looking, or not at work yet."""
-OWNERS = (ConfigError, JournalHeld, JournalOther)
-"""Errors that end with the first, since they stay until the owner has changed something."""
 
 
 def main() -> int:
@@ -48,12 +49,15 @@ def main() -> int:
         status: int = asked.command(asked)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (ConfigError, JournalError) as error:
-        said = str(error)
-        if isinstance(error, JournalHeld | JournalOther):
-            said = f"{said} SOUL_HOME names its folder."
-        print(said, file=sys.stderr)
-        return MISCONFIGURED if isinstance(error, OWNERS) else UNWRITABLE
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return MISCONFIGURED
+    except (JournalHeld, JournalOther) as error:
+        print(f"{error} SOUL_HOME names its folder.", file=sys.stderr)
+        return MISCONFIGURED
+    except JournalError as error:
+        print(error, file=sys.stderr)
+        return UNWRITABLE
     return status
 
 
@@ -61,13 +65,19 @@ def commands() -> argparse.ArgumentParser:
     """What can be asked for; each command's function stands in `command`."""
     parser = argparse.ArgumentParser(prog="python -m daemon", description="A soul for a Slack workspace.")
     parser.set_defaults(command=_run)
-    kinds = parser.add_subparsers(title="commands", metavar="COMMAND")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
 
-    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        added = kinds.add_parser(name, help=text, description=f"{name}: {text}.")
+    def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        added = subparsers.add_parser(name, help=text, description=f"{name}: {text}.")
         added.set_defaults(command=command)
         return added
 
+    _add_those_of_the_soul(add)
+    _add_those_of_the_journal(add)
+    return parser
+
+
+def _add_those_of_the_soul(add: Add) -> None:
     add("run", _run, "the daemon (the default)")
     add("rehearse", _rehearse, "only a local Slack and a local Claude")
     doctor = add("doctor", _doctor, "what is wrong, and how to mend it; exit 1 if anything is")
@@ -77,11 +87,15 @@ def commands() -> argparse.ArgumentParser:
         "files", nargs="+", metavar="FILE", type=Path, help="text, code, CSV, JSON, PDF or DOCX"
     )
     read.add_argument("-q", "--question", required=True, help="what is to be found out")
+    _let_name_the_journal(read)
     check = add("check", _check, "whether the soul's prompts and playbooks can be used; exit 1 if not")
     check.add_argument("folder", nargs="?", type=Path, help="where they are, if not the project's own")
     add("actions", _actions, "what the soul may choose to do, as Markdown")
     add("kinds", _kinds, "the kinds of entries in the journal, as a Markdown table")
     add("settings", _settings_table, "every setting with its default, as a Markdown table")
+
+
+def _add_those_of_the_journal(add: Add) -> None:
     trace = add(
         "trace", _trace, "a thread as a tree of causes, with all that was thought: for its owner alone"
     )
@@ -96,9 +110,16 @@ def commands() -> argparse.ArgumentParser:
     export.add_argument("-o", "--out", metavar="FILE", type=Path, help=into)
     backup = add("backup", _backup, "a copy of the journal as it is now, checked; beside a running daemon")
     backup.add_argument("out", metavar="FILE", type=Path, help="a new file, which nobody else can read")
-    for one in (read, trace, verify, export, backup):
-        one.add_argument("--journal", metavar="PATH", type=Path, help="its file, if it is not the usual one")
-    return parser
+    for command in (trace, verify, export, backup):
+        _let_name_the_journal(command)
+
+
+def _let_name_the_journal(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--journal", metavar="PATH", type=Path, help="its file, if it is not the usual one")
+
+
+def _journal(asked: argparse.Namespace) -> Path:
+    return asked.journal or load().journal_path
 
 
 def _run(_: argparse.Namespace) -> int:
@@ -123,14 +144,9 @@ def _read(asked: argparse.Namespace) -> int:
     with _loading():
         from daemon import lifetime, terminal
 
-    status = terminal.FAILED
-
-    async def work() -> None:
-        nonlocal status
-        status = await terminal.read(settings, asked.files, asked.question, asked.journal)
-
-    asyncio.run(lifetime.until_told(work()))
-    return status
+    reading = terminal.read(settings, asked.files, asked.question, asked.journal)
+    status = asyncio.run(lifetime.until_told(reading))
+    return terminal.FAILED if status is None else status
 
 
 def _rehearse(_: argparse.Namespace) -> int:
@@ -162,13 +178,13 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
     from rehearsal.tour import FILES, OWNER, SAMPLES
 
     files = root() / FILES
-    shown = replace(
-        settings,
-        ism_enabled=settings.ism_enabled or not is_set("ISM_ENABLED"),
-        knowledge_dirs=settings.knowledge_dirs or ((files,) if files.is_dir() else ()),
-        owner_user_ids=settings.owner_user_ids or frozenset({OWNER}),
-    )
-    return shown, root() / SAMPLES
+    if not is_set("ISM_ENABLED"):
+        settings = replace(settings, ism_enabled=True)
+    if not settings.knowledge_dirs and files.is_dir():
+        settings = replace(settings, knowledge_dirs=(files,))
+    if not settings.owner_user_ids:
+        settings = replace(settings, owner_user_ids=frozenset({OWNER}))
+    return settings, root() / SAMPLES
 
 
 def _settings() -> Settings:
@@ -238,7 +254,7 @@ def _trace(asked: argparse.Namespace) -> int:
     from daemon.trace import find, threads, trace
 
     _like_a_filter()
-    with reading(asked.journal or load().journal_path, SOUL_KINDS) as journal:
+    with reading(_journal(asked), SOUL_KINDS) as journal:
         if asked.thread is None:
             for line in threads(journal, everything=asked.full):
                 print(line)
@@ -261,7 +277,7 @@ def _verify(asked: argparse.Namespace) -> int:
     from daemon.trace import plain
 
     _like_a_filter()
-    path = asked.journal or load().journal_path
+    path = _journal(asked)
     with reading(path, SOUL_KINDS) as journal:
         verdict = verify(journal)
     for violation in verdict.violations:
@@ -276,8 +292,7 @@ def _export(asked: argparse.Namespace) -> int:
     from daemon.kinds import SOUL_KINDS
 
     _like_a_filter()
-    path = asked.journal or load().journal_path
-    with reading(path, SOUL_KINDS) as journal, _written(asked.out) as out:
+    with reading(_journal(asked), SOUL_KINDS) as journal, _written(asked.out) as out:
         for entry in journal.entries():
             print(json.dumps(as_json(entry)), file=out)
     return 0
@@ -286,7 +301,7 @@ def _export(asked: argparse.Namespace) -> int:
 def _backup(asked: argparse.Namespace) -> int:
     from daemon.backup import backup
 
-    print(backup(asked.journal or load().journal_path, asked.out))
+    print(backup(_journal(asked), asked.out))
     return 0
 
 
@@ -304,8 +319,7 @@ def _loading() -> Iterator[None]:
         if isinstance(error, SyntaxError) and error.filename:
             read.append(Path(error.filename))
         here = Path(__file__).parent
-        ours = [file for file in read if here in file.parents]
-        last = ours[-1]
+        last = [file for file in read if here in file.parents][-1]
         raise ConfigError(f"{last.relative_to(here.parent)}: {unloaded(error, last)}: mend it") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
@@ -14,7 +14,7 @@ from aiohttp import web
 
 from config import Settings
 from daemon.actions.function import ActionFunction
-from daemon.actions.own import Own, own_actions, with_samples
+from daemon.actions.own import own_actions, with_samples
 from daemon.behaviour import processes_of, world_of
 from daemon.connections import (
     Rehearsal,
@@ -110,8 +110,7 @@ async def awake(
     for.
     """
     folder = words or root()
-    found = own_actions(folder)
-    own = _usable(with_samples(found, samples) if samples else found)
+    own = _usable(folder, samples)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         app, listener, here = await _port(stack, settings, clock, rehearsal)
@@ -123,27 +122,25 @@ async def awake(
         show(app, services)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        if not processes:
-            processes = processes_of(services, stack.enter_context(ExitStack()), own)
-        open = sandbox or (await enter(sandboxes_for(settings))).open
-        world = world_of(services, processes, open)
+        world = await _world(stack, services, processes or processes_of(services, stack, own), sandbox)
         worker = await _at_work(stack, settings, world, grace, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        yield Awake(
-            name=name_of(texts.as_it_is(SOUL)),
-            url=here,
-            journal=journal,
-            slack=slack,
-            budget=services.budget,
-            worker=worker,
-        )
+        name, budget = name_of(texts.as_it_is(SOUL)), services.budget
+        yield Awake(name=name, url=here, journal=journal, slack=slack, budget=budget, worker=worker)
 
 
-def _usable(own: Own) -> Sequence[ActionFunction]:
-    """The owner's actions. Raises ConfigError with a line for each fault of an action's or process's file."""
-    faults = {**own.faults, **{f"processes/{name}": said for name, said in FAULTS.items()}}
-    lines = [f"{name}: {line}" for name, said in faults.items() for line in said]
+def _usable(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
+    """The owner's actions, and these samples. Raises ConfigError with a line for each fault of an action's or
+    process's file."""
+    own = own_actions(folder)
+    if samples:
+        own = with_samples(own, samples)
+    lines = []
+    for name, faults in own.faults.items():
+        lines += [f"{name}: {fault}" for fault in faults]
+    for name, faults in FAULTS.items():
+        lines += [f"processes/{name}: {fault}" for fault in faults]
     if lines:
         raise ConfigError("\n".join(lines))
     return own.actions
@@ -173,6 +170,16 @@ async def _services(
         reach=Reach(journal, clock, models_of(settings)),
         thinking=Thinking(),
     )
+
+
+async def _world(
+    stack: AsyncExitStack, services: Services, processes: Mapping[str, Process], sandbox: Open | None
+) -> World:
+    """All that turns can reach, which have this sandbox, or those that the settings ask for."""
+    if sandbox is None:
+        sandboxes = await stack.enter_async_context(sandboxes_for(services.settings))
+        sandbox = sandboxes.open
+    return world_of(services, processes, sandbox)
 
 
 async def _at_work(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 
 from config import Settings
 from daemon.actions.built_in import registry_of
@@ -40,32 +40,37 @@ from daemon.within import alive, kept_of, means_of
 
 
 def processes_of(
-    services: Services, stack: ExitStack, own: Sequence[ActionFunction]
+    services: Services, stack: AsyncExitStack, own: Sequence[ActionFunction]
 ) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life.
 
     The folders that they search are open until the stack is.
     """
     settings, slack, journal = services.settings, services.slack, services.journal
-    folders = Folders(settings.knowledge_dirs) if settings.knowledge_dirs else None
-    library = stack.enter_context(folders) if folders else None
-    means = means_of(services, settings.inner, library) if settings.inner else None
+    has_expert = bool(settings.claude_model_expert)
+    library = None
+    if settings.knowledge_dirs:
+        library = stack.enter_context(Folders(settings.knowledge_dirs))
     given = Means(
         memories=Memories(journal, slack.places, services.index),
         library=library,
         shelf=slack.shelf,
-        expert=Expert(bool(settings.claude_model_expert)),
+        expert=Expert(has_expert),
         soul_home=settings.soul_home,
     )
-    registry = registry_of(given, own, inner=commands(means) if means else ())
-    processes = thinking(PROCESSES, registry, settings.iteration_capacity)
+    if settings.inner:
+        means = means_of(services, settings.inner, library)
+        registry = registry_of(given, own, inner=commands(means))
+        processes = living(PROCESSES, alive(means, registry, journal, slack.neighbours))
+    else:
+        processes = PROCESSES
+        registry = registry_of(given, own)
+    processes = thinking(processes, registry, settings.iteration_capacity)
     processes = reading(processes, slack.shelf, library)
-    if means:
-        processes = living(processes, alive(means, registry, journal, slack.neighbours))
     if not settings.ism_enabled:
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)
-    return played(processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert))
+    return played(processes, player, services.texts.playbooks, expert=has_expert)
 
 
 def readings_of(settings: Settings, open: Open) -> Readings:

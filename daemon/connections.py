@@ -39,14 +39,17 @@ class Rehearsal(Protocol):
 
 def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
     """The model of these settings; `here` is where it is rehearsed."""
-    rehearsed = settings.claude == "rehearsed"
+    models = models_of(settings)
+    if settings.claude == "real":
+        key, url = settings.anthropic_api_key, settings.anthropic_base_url
+        return Claude(api_key=key, base_url=url, models=models, clock=clock)
     return Claude(
-        api_key="rehearsal" if rehearsed else settings.anthropic_api_key,
-        base_url=here if rehearsed else settings.anthropic_base_url or None,
-        headers=_headers(settings) if rehearsed else None,
-        models=models_of(settings),
+        api_key="rehearsal",
+        base_url=here,
+        headers=_headers(settings),
+        models=models,
         clock=clock,
-        rehearsed=rehearsed,
+        rehearsed=True,
     )
 
 
@@ -125,9 +128,13 @@ def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequ
         except (ClientError, TimeoutError) as error:
             raise OSError(f"The rehearsed workspace did not forget ({error}).") from error
 
-    return [folders, workspace] if rehearsal and settings.slack == "rehearsed" else [folders]
+    if rehearsal and settings.slack == "rehearsed":
+        return [folders, workspace]
+    return [folders]
 
 
 def _headers(settings: Settings) -> dict[str, str]:
     """What the daemon shows to its own port."""
-    return {HEADER: settings.console_token} if settings.console_token else {}
+    if not settings.console_token:
+        return {}
+    return {HEADER: settings.console_token}

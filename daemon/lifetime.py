@@ -6,7 +6,9 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def live(*needs: asyncio.Future[None]) -> None:
@@ -27,10 +29,11 @@ async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until_told(work: Coroutine[Any, Any, None]) -> None:
-    """Do this until it ends, or until SIGTERM or SIGINT cancels it."""
+async def until_told(work: Coroutine[Any, Any, T]) -> T | None:
+    """Do this until it ends, or until SIGTERM or SIGINT cancels it: then nothing comes of it."""
     task = asyncio.create_task(work)
     for sent in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sent, task.cancel)
     with suppress(asyncio.CancelledError):
-        await task
+        return await task
+    return None

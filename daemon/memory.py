@@ -59,13 +59,18 @@ class WorkingMemory:
         """A trailing region replaced by this text; an empty text takes it away."""
         if region not in TRAILING:
             raise ValueError(f"{region!r} is not a trailing region; choose from {', '.join(TRAILING)}")
-        rest = tuple(m for m in self.memories if m.region != region)
-        new = (Memory(role="user", content=content, region=region),) if content else ()
-        return replace(self, memories=rest + new)
+        memories = [memory for memory in self.memories if memory.region != region]
+        if content:
+            memories.append(Memory(role="user", content=content, region=region))
+        return working_memory(memories)
 
     def of(self, *regions: str) -> tuple[Memory, ...]:
         """The memories of these regions, regions in the fixed order, memories in their own."""
-        return tuple(m for r in ORDER if r in regions for m in self.memories if m.region == r)
+        found: list[Memory] = []
+        for region in ORDER:
+            if region in regions:
+                found += [memory for memory in self.memories if memory.region == region]
+        return tuple(found)
 
     @property
     def system(self) -> tuple[Memory, ...]:

@@ -33,10 +33,18 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 
 def unlike(text: str, wanted: str) -> str:
     """That a value is not what is wanted; of the value itself its length, and how a known secret begins."""
+    kind = _kind(text)
+    if kind:
+        return f"is a secret that begins with {kind}, not {wanted}"
+    return f"is not {wanted} (it has {len(text)} characters)"
+
+
+def _kind(text: str) -> str:
+    """How this secret begins, if it is one of a known kind."""
     for kind in SECRETS:
         if text.startswith(kind):
-            return f"is a secret that begins with {kind}, not {wanted}"
-    return f"is not {wanted} (it has {len(text)} characters)"
+            return kind
+    return ""
 
 
 def name(text: str) -> str:
@@ -48,10 +56,10 @@ def name(text: str) -> str:
 
 def names(text: str) -> tuple[str, ...]:
     """Names, with commas between."""
-    found = tuple(name(one.strip()) for one in text.split(",") if one.strip())
+    found = _parts(text)
     if not found:
         raise ValueError("holds no name")
-    return found
+    return tuple(map(name, found))
 
 
 def secret(text: str) -> str:
@@ -66,8 +74,11 @@ def token(kind: str) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if not text.startswith(kind):
-            other = next((f", it begins with {other}" for other in SECRETS if text.startswith(other)), "")
-            raise ValueError(f"does not begin with {kind}{other}")
+            fault = f"does not begin with {kind}"
+            other = _kind(text)
+            if other:
+                fault += f", it begins with {other}"
+            raise ValueError(fault)
         return secret(text)
 
     return read
@@ -242,13 +253,10 @@ def _bound(part: str) -> tuple[str, float | None]:
     return field, found
 
 
-def _number(text: str) -> int:
-    return count(1, 999_999_999)(text)
-
-
+ANY_NUMBER = count(1, 999_999_999)
 BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
-    "calls": ("calls", _number),
-    "tokens": ("tokens", _number),
+    "calls": ("calls", ANY_NUMBER),
+    "tokens": ("tokens", ANY_NUMBER),
     "usd": ("usd", dollars),
     "time": ("seconds", duration),
 }
@@ -263,7 +271,7 @@ def recipes(text: str) -> Recipes:
 
     They are quoted as in a shell, which none of them ever sees.
     """
-    entries = [entry.strip() for entry in _entries(text) if entry.strip()]
+    entries = _entries(text)
     found: dict[str, Recipe] = {}
     for place, entry in enumerate(entries, 1):
         try:
@@ -282,7 +290,7 @@ def _entries(text: str) -> list[str]:
     """What stands between semicolons that are not quoted."""
     if ENTRY.sub("", text).strip(";"):
         raise ValueError("holds a quotation mark that is not closed, or ends with a backslash")
-    return ENTRY.findall(text)
+    return [entry.strip() for entry in ENTRY.findall(text) if entry.strip()]
 
 
 def _recipe(entry: str) -> tuple[str, Recipe]:

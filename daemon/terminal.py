@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -63,8 +63,6 @@ HERE = Opened(
     user="terminal",
     called_by="1.000000",
 )
-ASKED = "asked:"
-"""What the key of the question begins with; the digest of what is read follows."""
 ALONE = "context"
 """What a single file is called by programs, and so in citations."""
 JOINED = re.compile("[^\u200c\u200d]+")
@@ -102,14 +100,50 @@ async def read(
     except DocumentError as error:
         print(error, file=sys.stderr)
         return FAILED
-    _unlike(documents)
+    if len({document.name for document in documents}) < len(documents):
+        raise ConfigError(
+            "Two of the files have one name: rename one, so that it can be said which is meant."
+        )
     for document in documents:
         for note in document.notes:
             print(note, file=sys.stderr)
+    asked = Asked(documents=documents, question=question)
     async with sandboxes_for(settings) as sandboxes:
-        where = _at(place, documents, question) if place else _place(settings, documents, question)
-        ended = await _read(settings, where, documents, question, open or sandboxes.open)
+        where = _at(place, asked) if place else _place(settings, asked)
+        ended = await _read(settings, where, asked, open or sandboxes.open)
     return _told(ended, documents)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is read, and what for."""
+
+    documents: Sequence[Document]
+    question: str
+
+    @property
+    def digest(self) -> str:
+        """Stands for all of it."""
+        whole = hashlib.sha256(self.question.encode())
+        for document in self.documents:
+            whole.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
+        return whole.hexdigest()[:12]
+
+    @property
+    def key(self) -> str:
+        """The key of the question in its journal."""
+        return f"asked:{self.digest}"
+
+    async def load(self) -> Any:
+        """The text of a single file, or a text by each file's name."""
+        if len(self.documents) == 1:
+            return self.documents[0].text
+        return {document.name: document.text for document in self.documents}
+
+    async def process(self, turn: Turn) -> WorkingMemory:
+        """The one process that there is in a terminal."""
+        await turn.read_deeply(self.question, self.load)
+        return turn.memory
 
 
 def _told(ended: ReadingEnded | None, documents: Sequence[Document]) -> int:
@@ -117,17 +151,30 @@ def _told(ended: ReadingEnded | None, documents: Sequence[Document]) -> int:
     if ended is None:
         print("Nothing came of it: its journal says why.", file=sys.stderr)
         return FAILED
-    if ended.answer:
-        known = [replace(documents[0], name=ALONE)] if len(documents) == 1 else []
-        checked = check(ended.answer, [*documents, *known])
-        print(JOINED.sub(lambda found: harmless(found[0].encode()), checked.text))
-        if checked.dropped:
-            print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
-    if ended.answer and not ended.partial:
-        return ANSWERED
     why = REASONS.get(ended.reason, ended.reason)
-    print(f"Read in part: {why}." if ended.answer else f"No answer: {why}.", file=sys.stderr)
-    return PARTIAL if ended.answer else FAILED
+    if not ended.answer:
+        print(f"No answer: {why}.", file=sys.stderr)
+        return FAILED
+    _print_answer(ended.answer, documents)
+    if not ended.partial:
+        return ANSWERED
+    print(f"Read in part: {why}.", file=sys.stderr)
+    return PARTIAL
+
+
+def _print_answer(answer: str, documents: Sequence[Document]) -> None:
+    """With those of its citations that hold."""
+    citable = [*documents]
+    if len(documents) == 1:
+        citable.append(replace(documents[0], name=ALONE))
+    checked = check(answer, citable)
+    print(JOINED.sub(_harmless, checked.text))
+    if checked.dropped:
+        print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
+
+
+def _harmless(part: re.Match[str]) -> str:
+    return harmless(part[0].encode())
 
 
 def _bytes(path: Path) -> bytes:
@@ -138,39 +185,17 @@ def _bytes(path: Path) -> bytes:
         raise DocumentError(f"{path} cannot be read ({reason}): name another file.") from error
 
 
-def _unlike(documents: Sequence[Document]) -> None:
-    names = [document.name for document in documents]
-    if len(names) > len(set(names)):
-        raise ConfigError(
-            "Two of the files have one name: rename one, so that it can be said which is meant."
-        )
-
-
-async def _read(
-    settings: Settings, place: Path, documents: Sequence[Document], question: str, open: Open
-) -> ReadingEnded | None:
+async def _read(settings: Settings, place: Path, asked: Asked, open: Open) -> ReadingEnded | None:
     """The reading in this journal: one that was cut off goes on."""
     clock = SystemClock()
-    context: Any = {document.name: document.text for document in documents}
-    if len(documents) == 1:
-        context = documents[0].text
-
-    async def alone(turn: Turn) -> WorkingMemory:
-        async def load() -> Any:
-            return context
-
-        await turn.read_deeply(question, load)
-        return turn.memory
-
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         journal = await enter(Journal(place, clock, SOUL_KINDS))
         claude = await enter(claude_for(settings, clock, ""))
-        world = _world(settings, journal, claude, alone, open)
+        world = _world(settings, journal, claude, asked.process, open)
         opened, _ = await journal.open_thread("thread:terminal", HERE)
-        words = Message(user="terminal", name="terminal", text=question, ts=HERE.ts, address="dm")
-        asked = f"{ASKED}{_digest(documents, question)}"
-        await journal.append(opened.thread, words, key=asked, author="terminal", cause=opened.seq)
+        words = Message(user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm")
+        await journal.append(opened.thread, words, key=asked.key, author="terminal", cause=opened.seq)
         progress = Progress(settings.reading.iterations, sys.stderr)
         following = asyncio.create_task(progress.follow(journal))
         async with Worker(journal, clock, Soul(world)) as worker:
@@ -182,30 +207,33 @@ async def _read(
         print(
             f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.", file=sys.stderr
         )
-        ended = [entry for entry in journal.kind(ReadingEnded) if not is_part(entry.key)]
-        return ended[-1].event if ended else None
+        for ended in reversed(journal.kind(ReadingEnded)):
+            if not is_part(ended.key):
+                return ended.event
+    return None
 
 
-def _place(settings: Settings, documents: Sequence[Document], question: str) -> Path:
+def _place(settings: Settings, asked: Asked) -> Path:
     """Where the journal of this reading is: that of one that was cut off, or a new one."""
     folder = settings.soul_home / READS
     settle(settings.soul_home)
     settle(folder)
+    digest = asked.digest
     number = 1
-    while _is_there(path := folder / f"{_digest(documents, question)}-{number}.db"):
-        number += 1
-        if _is_cut_off(path):
+    while True:
+        path = folder / f"{digest}-{number}.db"
+        if not _is_there(path) or _is_cut_off(path):
             return path
-    return path
+        number += 1
 
 
-def _at(path: Path, documents: Sequence[Document], question: str) -> Path:
+def _at(path: Path, asked: Asked) -> Path:
     """The path, if nothing stands there, or this reading, which was cut off. Raises ConfigError."""
     if not _is_there(path):
         return path
     with reading(path, SOUL_KINDS) as journal:
-        asked = [entry.key for entry in journal.kind(Message)]
-    if asked == [f"{ASKED}{_digest(documents, question)}"] and _is_cut_off(path):
+        keys = [entry.key for entry in journal.kind(Message)]
+    if keys == [asked.key] and _is_cut_off(path):
         return path
     raise ConfigError(f"{path} holds another journal, or a reading that is over: name a new file.")
 
@@ -222,14 +250,6 @@ def _is_cut_off(path: Path) -> bool:
             return False
     print("Going on where it was cut off.", file=sys.stderr)
     return True
-
-
-def _digest(documents: Sequence[Document], question: str) -> str:
-    """Stands for what is read, and what for."""
-    asked = hashlib.sha256(question.encode())
-    for document in documents:
-        asked.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
-    return asked.hexdigest()[:12]
 
 
 def _world(settings: Settings, journal: Journal, claude: Claude, process: Process, open: Open) -> World:
@@ -304,18 +324,19 @@ class Progress:
             self._show()
 
     def _count(self, entry: Entry[Any]) -> None:
-        match entry.event:
-            case ModelCall(name="llm_query", cost=cost):
-                self._pieces += 1
-                self._usd += cost
-            case ModelCall(cost=cost):
-                self._usd += cost
-                if entry.event.name == "recurse" and not is_part(entry.key):
-                    self._done += 1
-                if not self._lively:
-                    print(self._line(), file=self._out, flush=True)
-            case CellBegan():
-                self._cells += 1
+        event = entry.event
+        if isinstance(event, CellBegan):
+            self._cells += 1
+        if not isinstance(event, ModelCall):
+            return
+        self._usd += event.cost
+        if event.name == "llm_query":
+            self._pieces += 1
+            return
+        if event.name == "recurse" and not is_part(entry.key):
+            self._done += 1
+        if not self._lively:
+            print(self._line(), file=self._out, flush=True)
 
     def _line(self) -> str:
         return (
