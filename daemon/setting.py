@@ -253,10 +253,13 @@ def _bound(part: str) -> tuple[str, float | None]:
     return field, found
 
 
-ANY_NUMBER = count(1, 999_999_999)
+def _number(text: str) -> int:
+    return count(1, 999_999_999)(text)
+
+
 BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
-    "calls": ("calls", ANY_NUMBER),
-    "tokens": ("tokens", ANY_NUMBER),
+    "calls": ("calls", _number),
+    "tokens": ("tokens", _number),
     "usd": ("usd", dollars),
     "time": ("seconds", duration),
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 
 from daemon.sandbox.subset import SHIMMED
 
@@ -21,6 +22,10 @@ CONTAINERS = (
     ast.GeneratorExp,
 )
 LAYOUT = (ast.Starred, ast.keyword, ast.NamedExpr)
+
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What is raised of code that cannot be parsed, or is nested too deeply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +44,23 @@ def prepared(code: str, functions: Collection[str]) -> Cell:
     text = code.replace("\r\n", "\n").replace("\r", "\n")
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return Cell(text=text)
     changes = [*imports(tree)]
+    shims = set[str]()
+    for _, _, modules in changes:
+        shims.update(modules)
     if changes:
         text = changed(text, changes)
         tree = ast.parse(text)
-    may_await = "await" in text or "gather" in text
+    calls = list[tuple[int, int]]()
+    if "await" in text or "gather" in text:
+        calls = Waiting(tree).calls(functions, offsets(text))
     return Cell(
         text=text,
-        awaited=frozenset(awaited(tree, text, functions) if may_await else ()),
+        awaited=frozenset(calls),
         assigned=frozenset(assigned(tree)),
-        shims=frozenset(shim for _, _, shims in changes for shim in shims),
+        shims=frozenset(shims),
     )
 
 
@@ -92,7 +102,7 @@ def imported(one: ast.alias) -> str:
     """One part of an import statement as a statement of its own."""
     if one.name in SHIMMED:
         return f"{one.asname or one.name} = {named(one.name)}"
-    return f"import {one.name} as {one.asname}" if one.asname else f"import {one.name}"
+    return ast.unparse(ast.Import([one]))
 
 
 def named(module: str) -> str:
@@ -104,13 +114,18 @@ def changed(text: str, changes: list[Change]) -> str:
     """The text with these changes; every line keeps its number."""
     raw = text.encode()
     at = offsets(text)
-    for node, new, _ in sorted(changes, key=lambda change: span(change[0], at), reverse=True):
+    for node, new, _ in sorted(changes, key=beginning, reverse=True):
         start, end = span(node, at)
         lines = "\n" * ((node.end_lineno or node.lineno) - node.lineno)
         if lines:  # in brackets, as more may follow on its last line; an assertion is no value of the cell
             new = f"{new}; assert ({lines}True)"
         raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
+
+
+def beginning(change: Change) -> tuple[int, int]:
+    """The line and the column where what is changed begins."""
+    return change[0].lineno, change[0].col_offset
 
 
 def offsets(text: str) -> list[int]:
@@ -129,10 +144,9 @@ def span(node: ast.stmt | ast.expr, at: list[int]) -> tuple[int, int]:
 
 def shim(module: str) -> str:
     """What to run in monty, once, so that it knows this module of ours."""
-    source = (
-        (SHIMS / f"{module}.py").read_text(encoding="utf-8").split("from __future__ import annotations\n")[1]
-    )
-    body = "\n".join(f"    {line}" if line else "" for line in source.split("\n"))
+    source = (SHIMS / f"{module}.py").read_text(encoding="utf-8")
+    _, _, code = source.partition("from __future__ import annotations\n")
+    body = indent(code, "    ")
     names = "\n".join(f"    made.{name} = {name}" for name in SHIMMED[module].split())
     return (
         f"def __make():\n    class module:\n        pass\n{body}\n"
@@ -141,53 +155,67 @@ def shim(module: str) -> str:
     )
 
 
-def awaited(tree: ast.Module, text: str, functions: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Where calls of the host stand whose answer is awaited, itself or gathered with others."""
-    at = offsets(text)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    later = {name for node in ast.walk(tree) if is_awaiting(node) for name in names_in(node)}
-    gathers = any(
-        isinstance(node, ast.Attribute | ast.Name) and last_name(node) == "gather" for node in ast.walk(tree)
-    )
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:  # noqa: SIM102
-            if is_awaited(node, parents.get, later, gathers):
-                yield span(node, at)
+class Waiting:
+    """What in a cell waits for the host."""
 
+    def __init__(self, tree: ast.Module) -> None:
+        self._nodes = [*ast.walk(tree)]
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._later = set[str]()
+        """Names in what is awaited."""
+        self._gathers = False
+        for node in self._nodes:
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+            if is_awaiting(node):
+                self._later |= names_in(node)
+            if last_name(node) == "gather":
+                self._gathers = True
 
-def is_awaited(
-    node: ast.AST, parent: Callable[[ast.AST], ast.AST | None], later: set[str], gathers: bool
-) -> bool:
-    """Whether what this call gives is awaited, and not used at once."""
-    held = False
-    above = parent(node)
-    while above is not None:
-        if is_awaiting(above):
-            return True
-        if isinstance(above, CONTAINERS):
-            held = True
-        elif isinstance(above, ast.Call):
-            return gathers and isinstance(above.func, ast.Attribute) and above.func.attr == "append"
-        elif isinstance(above, ast.Assign):
-            return (gathers and held) or any(name in later for one in above.targets for name in names_in(one))
-        elif not isinstance(above, LAYOUT):
-            return False
-        above = parent(above)
-    return False
+    def calls(self, functions: Collection[str], at: list[int]) -> list[tuple[int, int]]:
+        """Where these are called, and the answer is awaited, itself or gathered with others."""
+        found = []
+        for node in self._nodes:
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if name in functions and self._is_awaited(node):
+                    found.append(span(node, at))
+        return found
+
+    def _is_awaited(self, call: ast.Call) -> bool:
+        """Whether what this call gives is awaited, and not used at once."""
+        held = False
+        above = self._parents.get(call)
+        while above is not None:
+            if is_awaiting(above):
+                return True
+            if isinstance(above, ast.Call):
+                return self._gathers and isinstance(above.func, ast.Attribute) and above.func.attr == "append"
+            if isinstance(above, ast.Assign):
+                later = any(self._later & names_in(target) for target in above.targets)
+                return later or (self._gathers and held)
+            if isinstance(above, CONTAINERS):
+                held = True
+            elif not isinstance(above, LAYOUT):
+                return False
+            above = self._parents.get(above)
+        return False
 
 
 def is_awaiting(node: ast.AST) -> bool:
     """`await …` or `asyncio.gather(…)`."""
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute | ast.Name) and last_name(node.func) == "gather"
+        return last_name(node.func) == "gather"
     return isinstance(node, ast.Await)
 
 
-def names_in(node: ast.AST) -> Iterator[str]:
+def names_in(node: ast.AST) -> set[str]:
     """All names in there."""
-    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def last_name(node: ast.Attribute | ast.Name) -> str:
-    """`gather` of `asyncio.gather`."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id
+def last_name(node: ast.AST) -> str:
+    """`gather` of `asyncio.gather`, or of itself; empty for anything else."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""

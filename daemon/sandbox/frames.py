@@ -10,8 +10,9 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,25 +33,41 @@ STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
+UNCHANGED = (NoneType, bool, str)
+"""What JSON holds as it is."""
+
+
 class FrameError(Exception):
     """This is no frame, or none that may be sent."""
 
 
 def pack(value: Any, other: Callable[[Any], Any]) -> Any:
     """This value as JSON can hold it; `other` makes something plain of what has no tag."""
-    if value is None or isinstance(value, bool | str):
+    if isinstance(value, UNCHANGED):
         return value
-    if isinstance(value, int):
-        return int(value) if value.bit_length() <= BITS else other(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+    if isinstance(value, int) and value.bit_length() <= BITS:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     if isinstance(value, list):
         return [pack(one, other) for one in value]
     if isinstance(value, dict):
         return _pack_dict(value, other)
-    for kind, tag in COLLECTIONS:
-        if isinstance(value, kind):
-            return {tag: [pack(one, other) for one in value]}
+    if isinstance(value, tuple | set | frozenset):
+        return {_tag(value): [pack(one, other) for one in value]}
+    return _pack_scalar(value, other)
+
+
+def _tag(value: tuple[Any, ...] | set[Any] | frozenset[Any]) -> str:
+    if isinstance(value, tuple):
+        return "$tuple"
+    return "$set" if isinstance(value, set) else "$frozenset"
+
+
+def _pack_scalar(value: Any, other: Callable[[Any], Any]) -> Any:
+    """What holds nothing else, and JSON has not."""
+    if isinstance(value, float):
+        return {"$float": repr(float(value))}
     if isinstance(value, bytes | bytearray):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, datetime):
@@ -99,9 +116,12 @@ def _untag(tag: str, held: Any) -> Any:
     if tag == "$dict":
         _differ([key for key, _ in values])
         return dict(values)
-    if tag in ("$set", "$frozenset"):
+    if tag == "$set":
         _differ(values)
-        return set(values) if tag == "$set" else frozenset(values)
+        return set(values)
+    if tag == "$frozenset":
+        _differ(values)
+        return frozenset(values)
     raise ValueError(f"{tag} is no tag")
 
 
@@ -115,11 +135,6 @@ def _decode_bytes(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
-COLLECTIONS: tuple[tuple[type[Iterable[Any]], str], ...] = (
-    (tuple, "$tuple"),
-    (set, "$set"),
-    (frozenset, "$frozenset"),
-)
 SIMPLE: dict[str, Callable[[str], Any]] = {
     "$float": float,
     "$bytes": _decode_bytes,

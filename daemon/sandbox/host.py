@@ -17,7 +17,7 @@ from daemon.environment import Bounds, Execution, Function, SandboxError
 from daemon.sandbox.calls import Calls, offers
 from daemon.sandbox.cells import NAMES, cut
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
-from daemon.sandbox.values import HELD, refuse
+from daemon.sandbox.values import HELD, crossing
 from daemon.sandbox.work import Process, Watch, Work
 
 START = 60.0
@@ -140,13 +140,7 @@ class ChildSandbox:
 
     async def bind(self, **names: Any) -> None:
         """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
-        packed = {}
-        for name, value in names.items():
-            try:
-                packed[name] = pack(value, refuse)
-            except (TypeError, RecursionError) as error:
-                raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
-        done = await self._ask(bind=packed)
+        done = await self._ask(bind=crossing(names, pack))
         if done.error:
             raise SandboxError(
                 f"{', '.join(names)} cannot be brought into the sandbox: {done.error.strip()}."

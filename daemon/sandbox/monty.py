@@ -31,7 +31,7 @@ from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxErro
 from daemon.sandbox.cell import Cell, prepared, shim
 from daemon.sandbox.cells import Output
 from daemon.sandbox.feed import Feed, Stopped, TooManyCalls
-from daemon.sandbox.values import plain, refuse, weight
+from daemon.sandbox.values import crossing, plain, refuse, weight
 
 T = TypeVar("T")
 
@@ -143,6 +143,7 @@ class MontySandbox:
         self._session = session
         self._functions = functions
         self._bounds = bounds
+        self._megabytes = f"{bounds.memory // 2**20:,}"
         self._worker = session.worker_pid
         self._running: tuple[Feed, asyncio.Future[Execution]] | None = None
         self._ended = ""
@@ -186,12 +187,7 @@ class MontySandbox:
         """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
         if self._ended:
             raise SandboxError(self._ended)
-        values = {}
-        for name, value in names.items():
-            try:
-                values[name] = plain(value, refuse)
-            except (TypeError, RecursionError) as error:
-                raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
+        values = crossing(names, plain)
         refusal = await self._pool.run(lambda: self._bind(values))
         if refusal:
             if refusal.endswith(GONE):
@@ -266,8 +262,9 @@ class MontySandbox:
 
     def _why_it_ended(self) -> str:
         """What is known of it."""
-        most = self._bounds.memory // 2**20
-        return "when it was stopped" if self._ended else f"perhaps for want of memory ({most:,} MB)"
+        if self._ended:
+            return "when it was stopped"
+        return f"perhaps for want of memory ({self._megabytes} MB)"
 
     def _bind(self, values: dict[str, Any]) -> str:
         """Bind these; returns why that could not be done."""
@@ -316,8 +313,7 @@ class MontySandbox:
         if is_over_a_bound(raised):
             if isinstance(raised.exception(), TimeoutError):
                 return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"
-            most = self._bounds.memory // 2**20
-            return f"The cell needed more than {most:,} MB of memory and was ended; {GONE}"
+            return f"The cell needed more than {self._megabytes} MB of memory and was ended; {GONE}"
         shown = Output(self._bounds.output)
         shown.write(FILE.sub(lambda found: self._files.get(found[0], "<sandbox>"), raised.display()))
         return f"{shown.text()}\n"

@@ -15,7 +15,7 @@ from types import NoneType
 from typing import Any, Literal
 
 from daemon.environment import Bounds, CallError, Execution, Function, Sandbox, SandboxError
-from daemon.sandbox.cell import assigned
+from daemon.sandbox.cell import UNREADABLE, assigned
 from daemon.sandbox.subset import LACKS
 from daemon.sandbox.syntax import calling, needs_cpython
 
@@ -104,19 +104,16 @@ class Session:
 
     async def execute_code(self, code: str) -> Execution:
         """Run this cell to its end. Raises nothing for what the code does."""
-        told = ""
-        missing = needs_cpython(code, self._reaching, self._variables) if self._is_in_monty else ""
-        if missing:
-            try:
-                told = await self._move(missing)
-            except SandboxError as error:
-                return Execution(error=f"{error}\n", variables=self._variables)
+        try:
+            told = await self._move_if_needed(code)
+        except SandboxError as error:
+            return Execution(error=f"{error}\n", variables=self._variables)
         execution = await self._sandbox.execute_code(code)
         if self._is_in_monty:
             self._cells.append(code)
             self._reaching |= calling(code, self._reaching)
         self._variables = execution.variables
-        return replace(execution, stderr=told + execution.stderr) if told else execution
+        return replace(execution, stderr=told + execution.stderr)
 
     async def bind(self, **names: Any) -> None:
         """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
@@ -128,8 +125,24 @@ class Session:
         """End it, within a moment, also in the midst of a cell."""
         await self._sandbox.close()
 
-    async def _move(self, missing: str) -> str:
-        """Go on in CPython; returns what could not be carried over. Raises SandboxError where it cannot."""
+    async def _move_if_needed(self, code: str) -> str:
+        """Go on in CPython where this cell needs it; returns what could not be carried over, in words.
+
+        Raises SandboxError where that cannot be done.
+        """
+        if not self._is_in_monty:
+            return ""
+        missing = needs_cpython(code, self._reaching, self._variables)
+        if not missing:
+            return ""
+        lost = await self._move(missing)
+        if not lost:
+            return ""
+        names = ", ".join(f"{name} ({kind})" for name, kind in lost.items())
+        return f"The session moved to CPython for {missing}, and could not carry over: {names}.\n"
+
+    async def _move(self, missing: str) -> dict[str, str]:
+        """Go on in CPython; returns what could not be carried over, with its type. Raises SandboxError."""
         needs = f"This cell needs {missing}, which this sandbox cannot do: nothing of it was run."
         if self._cpython is None:
             raise SandboxError(f"{needs} It is Python without {LACKS}.")
@@ -149,10 +162,7 @@ class Session:
         await self._sandbox.close()
         self._sandbox = target
         self._is_in_monty = False
-        if not lost:
-            return ""
-        names = ", ".join(f"{name} ({kind})" for name, kind in lost.items())
-        return f"The session moved to CPython for {missing}, and could not carry over: {names}.\n"
+        return lost
 
     async def _carry(self, target: Sandbox) -> dict[str, str]:
         """Bring all that can be over there; returns what cannot, with its type."""
@@ -163,16 +173,17 @@ class Session:
         for name, original in self._bound.items():
             if name not in self._variables:
                 await target.bind(**{name: await self._now(name, original)})
-        lost = {
-            name: kind
-            for name, kind in self._variables.items()
-            if name not in kept and not await self._bring(name, kind, target)
-        }
+        lost: dict[str, str] = {}
+        for name, kind in self._variables.items():
+            is_there = name in kept or await self._bring(name, kind, target)
+            if not is_there:
+                lost[name] = kind
         await target.execute_code(f"{CARRIED} = None")
         failed = await run_each(target, late)
-        return lost | {
-            name: self._variables[name] for name in kept if kept[name] in failed and name[0] != " "
-        }
+        for name, code in kept.items():
+            if code in failed and name in self._variables:
+                lost[name] = self._variables[name]
+        return lost
 
     async def _bring(self, name: str, kind: str, target: Sandbox) -> bool:
         """Carry over one variable; False where that is impossible."""
@@ -211,7 +222,7 @@ def definitions(cells: Iterable[str]) -> dict[str, str]:
     """Imports and definitions of these cells by name, in order: each as it was last."""
     found: dict[str, str] = {}
     for code in cells:
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # monty did not run it either
+        with suppress(*UNREADABLE):  # monty did not run it either
             for node in ast.parse(code).body:
                 new = dict(imports(node))
                 name = defined(node)

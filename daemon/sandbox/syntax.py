@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
+from daemon.sandbox.cell import UNREADABLE, last_name, names_in
 from daemon.sandbox.subset import BUILTINS, DUNDERS, METHODS, MODULES, OPTIONS, SHIMMED, TYPES
 
 KNOWN = {**MODULES, **SHIMMED}
@@ -32,7 +33,7 @@ def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[
     """
     try:
         return next(Look(ast.parse(code), functions, known).faults(), "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return ""
 
 
@@ -40,7 +41,7 @@ def calling(code: str, functions: Collection[str]) -> set[str]:
     """The functions that this cell defines and that call one of these, directly or through each other."""
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return set()
     return reaching(tree, functions)
 
@@ -62,12 +63,14 @@ def named_bodies(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, node
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, node.value
 
 
 def calls(body: ast.AST, functions: Collection[str]) -> bool:
     """Whether one of these is called, or handed on, in there."""
-    return any(isinstance(node, ast.Name) and node.id in functions for node in ast.walk(body))
+    return not names_in(body).isdisjoint(functions)
 
 
 class Look:
@@ -76,19 +79,20 @@ class Look:
     def __init__(self, tree: ast.Module, functions: Collection[str], known: Collection[str]) -> None:
         self._tree = tree
         self._nodes = [*ast.walk(tree)]
+        self._functions = reaching(tree, functions).union(functions)
         self._own = set(known)
-        self._own |= {node.name for node in self._nodes if isinstance(node, DEFINITIONS)}
-        self._own |= {
-            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        self._functions = set(functions) | reaching(tree, functions) if functions else set()
-        self._missing = set(BUILTINS.split()) - self._own
-        self._methods = set(METHODS.split()) - self._own
         self._modules: dict[str, str] = {}
         """Names under which the cell has imported modules."""
         for node in self._nodes:
-            if isinstance(node, ast.Import):
-                self._modules |= {one.asname or one.name.split(".")[0]: one.name for one in node.names}
+            if isinstance(node, DEFINITIONS):
+                self._own.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._own.add(node.id)
+            elif isinstance(node, ast.Import):
+                for one in node.names:
+                    self._modules[one.asname or one.name.split(".")[0]] = one.name
+        self._missing = set(BUILTINS.split()) - self._own
+        self._methods = set(METHODS.split()) - self._own
 
     def faults(self) -> Iterator[str]:
         """All that monty cannot do, in the order of the tree."""
@@ -102,7 +106,8 @@ class Look:
                 case ast.ClassDef():
                     yield from self._class(node)
                 case ast.Import():
-                    yield from (fault for one in node.names for fault in imported(one.name))
+                    for one in node.names:
+                        yield from imported(one.name)
                 case ast.ImportFrom():
                     yield from imported_from(node)
                 case ast.Attribute():
@@ -148,25 +153,18 @@ class Look:
         return name in TYPES and name not in self._own and node.attr not in TYPES[name].split()
 
     def _call(self, node: ast.Call) -> Iterator[str]:
-        match node.func:
-            case ast.Name(id=name):
-                yield from self._bare_call(name, node)
-            case ast.Attribute(attr=name):
-                pass
-            case _:
-                return
+        name = last_name(node.func)
+        if isinstance(node.func, ast.Name):
+            yield from self._bare_call(name, node)
         if name in OPTIONS:
-            taken = OPTIONS[name].split()
-            yield from (f"{name}({one.arg}=…)" for one in node.keywords if one.arg and one.arg not in taken)
-        if name in ("encode", "decode") and node.args:
-            match node.args[0]:
-                case ast.Constant(value=encoding) if encoding not in ENCODINGS:
-                    yield f"the encoding {encoding!r}"
+            yield from unknown_options(name, node)
+        if name in ("encode", "decode"):
+            yield from unknown_encoding(node)
         if name == "sub" and any(self._is_function(one) for one in node.args[:2]):
             yield "re.sub with a function"
         if name in SYNCHRONOUS:
-            parts = [*node.args, *(one.value for one in node.keywords)]
-            if any(self._reaches_the_host(one) for one in parts):
+            given = node.args + [one.value for one in node.keywords]
+            if any(self._reaches_the_host(one) for one in given):
                 yield f"{name} with a function that calls the host"
 
     def _bare_call(self, name: str, node: ast.Call) -> Iterator[str]:
@@ -180,7 +178,7 @@ class Look:
     def _is_function(self, node: ast.expr) -> bool:
         """A lambda, or the name of what this cell defines as a function."""
         if isinstance(node, ast.Name):
-            return any(name == node.id for name, _ in named_bodies(self._tree))
+            return node.id in dict(named_bodies(self._tree))
         return isinstance(node, ast.Lambda)
 
     def _reaches_the_host(self, node: ast.expr) -> bool:
@@ -205,6 +203,21 @@ def imported_from(node: ast.ImportFrom) -> Iterator[str]:
             yield "import *"
         elif module in KNOWN and one.name not in names:
             yield f"{module}.{one.name}"
+
+
+def unknown_options(name: str, call: ast.Call) -> Iterator[str]:
+    """The keywords that this function has not."""
+    known = OPTIONS[name].split()
+    for one in call.keywords:
+        if one.arg and one.arg not in known:
+            yield f"{name}({one.arg}=…)"
+
+
+def unknown_encoding(call: ast.Call) -> Iterator[str]:
+    """The encoding that this call names."""
+    match call.args:
+        case [ast.Constant(value=encoding), *_] if encoding not in ENCODINGS:
+            yield f"the encoding {encoding!r}"
 
 
 def is_text(node: ast.stmt) -> bool:

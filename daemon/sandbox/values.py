@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from types import NoneType
 from typing import Any, Never
 
+from daemon.environment import SandboxError
 from daemon.sandbox.frames import BITS, PARTS
 
 CHARACTERS = 64 * 2**20
@@ -16,6 +17,7 @@ HELD = 8
 """Bytes of a sandbox's memory to each character that its open calls may hold, all in all: the host has a copy
 of what each is given. A call that would hold more waits until others are answered."""
 SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
+COLLECTIONS = (list, tuple, set, frozenset)
 
 
 def plain(value: Any, other: Callable[[Any], Any], *, bounded: bool = False) -> Any:
@@ -40,19 +42,18 @@ class Copying:
         """This part of it."""
         self._count(value)
         if isinstance(value, str):
-            return str(value) if value.isascii() else whole(value)
+            return whole(value)
         if isinstance(value, int) and value.bit_length() > BITS:
             return self._other(value)
         if isinstance(value, SCALARS):
             return value
-        if isinstance(value, list):
-            return [self.copy(one) for one in value]
         if isinstance(value, dict):
             return {self.copy(key): self.copy(one) for key, one in value.items()}
-        if isinstance(value, tuple):
-            return tuple([self.copy(one) for one in value])
-        if isinstance(value, set | frozenset):
-            return {self.copy(one) for one in value}
+        if isinstance(value, COLLECTIONS):
+            copied = [self.copy(one) for one in value]
+            if isinstance(value, list):
+                return copied
+            return tuple(copied) if isinstance(value, tuple) else set(copied)
         return self._other(value)
 
     def _count(self, value: Any) -> None:
@@ -75,14 +76,30 @@ def weight(value: Any, most: int) -> int:
             weight += len(one)
         elif isinstance(one, dict):
             left += [*one, *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
+        elif isinstance(one, COLLECTIONS):
             left += one
     return weight
 
 
 def whole(text: str) -> str:
     """This text with U+FFFD where it has half a character."""
+    if text.isascii():
+        return str(text)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def crossing(names: Mapping[str, Any], form: Callable[[Any, Callable[[Any], Any]], Any]) -> dict[str, Any]:
+    """These variables, each in the form in which it crosses: `plain`, or as `pack` has it.
+
+    Raises SandboxError where one is no plain value.
+    """
+    made = {}
+    for name, value in names.items():
+        try:
+            made[name] = form(value, refuse)
+        except (TypeError, RecursionError) as error:
+            raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
+    return made
 
 
 def refuse(value: Any) -> Never:
