@@ -44,6 +44,10 @@ class Bounds:
     calls: int = 10_000
 
 
+USUAL = Bounds()
+"""What holds where nobody says anything else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """What came of one cell.

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from daemon.environment import CallError, Function
@@ -18,33 +17,6 @@ AT_ONCE = 1_000
 """Most calls that are worked on at the same time; until one has ended no more are read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A function that cells may call, and with what."""
-
-    function: Function
-    signature: inspect.Signature
-
-    async def answer(self, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """What the function says, or what it says against."""
-        try:
-            self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            return {"error": str(error), "kind": "TypeError"}
-        try:
-            return {"answer": pack(await self.function(*args, **kwargs), refuse)}
-        except CallError as error:
-            return {"error": str(error), "kind": "RuntimeError"}
-
-
-def offers(functions: Mapping[str, Function]) -> dict[str, Offer]:
-    """These functions, by name."""
-    return {
-        name: Offer(function=function, signature=inspect.signature(function))
-        for name, function in functions.items()
-    }
-
-
 class Calls:
     """Answers what a cell asks, several calls at once.
 
@@ -54,7 +26,7 @@ class Calls:
 
     def __init__(
         self,
-        offered: Mapping[str, Offer],
+        functions: Mapping[str, Function],
         most: int,
         work: Work,
         send: Callable[[dict[str, Any]], Awaitable[None]],
@@ -62,7 +34,7 @@ class Calls:
     ) -> None:
         self.failure: BaseException | None = None
         """What a function raised that is not for the code."""
-        self._offers = offered
+        self._functions = functions
         self._most = most
         self._work = work
         self._send = send
@@ -82,7 +54,7 @@ class Calls:
                 pass
             case _:
                 raise FrameError("a call that is none")
-        if name not in self._offers:
+        if name not in self._functions:
             raise FrameError("a call of a function that it was not given")
         if number in self._seen:
             raise FrameError("two calls with one number")
@@ -111,7 +83,7 @@ class Calls:
 
     async def _run(self, number: int, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         try:
-            answer = await self._offers[name].answer(args, kwargs)
+            answer = await _answer(self._functions[name], args, kwargs)
         finally:
             self._work.go_on()
         with suppress(ConnectionError):
@@ -123,3 +95,15 @@ class Calls:
         if failure is not None and self.failure is None:
             self.failure = failure
             self._fail()
+
+
+async def _answer(function: Function, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What the function says, or what it says against."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        return {"error": str(error), "kind": "TypeError"}
+    try:
+        return {"answer": pack(await function(*args, **kwargs), refuse)}
+    except CallError as error:
+        return {"error": str(error), "kind": "RuntimeError"}

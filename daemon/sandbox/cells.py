@@ -60,7 +60,9 @@ def cut(text: str, limit: int | None, left_out: int = 0) -> str:
     if limit is not None and len(text) > limit:
         left_out += len(text) - limit
         text = text[:limit]
-    return f"{text}\n[{left_out:,} more characters]\n" if left_out else text
+    if not left_out:
+        return text
+    return f"{text}\n[{left_out:,} more characters]\n"
 
 
 class CellLoop(asyncio.BaseEventLoop):

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from daemon.environment import Bounds, Function, SandboxError
+from daemon.environment import USUAL, Bounds, Function, SandboxError
 from daemon.sandbox.host import INSTEAD, Child, ChildSandbox, meet
 
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from daemon.sandbox.child import main; main(sys.argv[2])"
@@ -27,7 +27,6 @@ FLAGS = ("-P", "-s", "-S", "-X", "utf8")
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
 """All that the child sees of the environment, so that a cell that runs again does the same."""
 BUFFER = 2**20
-BOUNDS = Bounds()
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -106,7 +105,7 @@ def command(address: str) -> list[str]:
     return [sys.executable, *FLAGS, "-c", BOOT, str(ROOT), address]
 
 
-async def open_cpython(functions: Mapping[str, Function], bounds: Bounds = BOUNDS) -> ChildSandbox:
+async def open_cpython(functions: Mapping[str, Function], bounds: Bounds = USUAL) -> ChildSandbox:
     """Open a sandbox in a new child. Raises SandboxError where that is impossible, and says what to do."""
     child = await start_child(bounds)
     return child.sandbox(functions)
@@ -114,21 +113,20 @@ async def open_cpython(functions: Mapping[str, Function], bounds: Bounds = BOUND
 
 async def confines() -> str:
     """By what a child is confined here: "seccomp and Landlock ABI 7". Raises SandboxError: why it is not."""
-    child = await start_child(BOUNDS)
+    child = await start_child(USUAL)
     child.kill()
     await child.process.reap()
     return child.confined
 
 
 class Spares:
-    """Keeps `count` children ready, so that to open a sandbox takes no time. Each is used once.
+    """Keeps a child ready, so that to open a sandbox takes no time. Each is used once.
 
     At most `most` sandboxes are open at once: each takes some 20 MB, besides what its cells hold.
     """
 
-    def __init__(self, bounds: Bounds = BOUNDS, count: int = 1, *, most: int = 64) -> None:
+    def __init__(self, bounds: Bounds = USUAL, *, most: int = 64) -> None:
         self._bounds = bounds
-        self._count = count
         self._most = most
         self._open: list[Child] = []
         self._opening = 0
@@ -183,5 +181,5 @@ class Spares:
         return await start_child(self._bounds)
 
     def _fill(self) -> None:
-        while len(self._starting) < self._count:
+        if not self._starting:
             self._starting.append(asyncio.create_task(start_child(self._bounds)))

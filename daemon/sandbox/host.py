@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.environment import Bounds, Execution, Function, SandboxError
-from daemon.sandbox.calls import Calls, offers
+from daemon.sandbox.calls import Calls
 from daemon.sandbox.cells import NAMES, cut
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
 from daemon.sandbox.values import HELD, crossing
@@ -125,7 +125,7 @@ class ChildSandbox:
 
     def __init__(self, child: Child, functions: Mapping[str, Function]) -> None:
         self._child = child
-        self._offers = offers(functions)
+        self._functions = functions
         self._bounds = child.bounds
         self._request = 0
         self._ended = ""
@@ -167,7 +167,7 @@ class ChildSandbox:
         self._child.process.resume()
         work = Work(self._child.process)
         watch = Watch(work, self._bounds.seconds, self._be_late)
-        calls = Calls(self._offers, self._bounds.memory // HELD, work, self._send, self._give_up)
+        calls = Calls(self._functions, self._bounds.memory // HELD, work, self._send, self._give_up)
         execution = None
         try:
             await self._send({"id": self._request, **request})

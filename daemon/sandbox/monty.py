@@ -27,7 +27,7 @@ from pydantic_monty import (
     ResourceLimits,
 )
 
-from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
+from daemon.environment import USUAL, Bounds, Execution, Function, Sandbox, SandboxError
 from daemon.sandbox.cell import Cell, prepared, shim
 from daemon.sandbox.cells import Output
 from daemon.sandbox.feed import Feed, Stopped, TooManyCalls
@@ -42,7 +42,6 @@ OURS = "__type, __locals = type, locals"
 """Under names that no cell takes for its own."""
 TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
 SEED = "import random as __random\n__random.seed(__seed)"
-USUAL = Bounds()
 LARGEST = 16 * 2**20
 """Characters and parts of a value that leaves the sandbox, as for a child's."""
 GONE = "all variables are gone."
@@ -75,7 +74,7 @@ class MontyPool:
         self._is_open = False
         for sandbox in [*self._sandboxes]:
             await sandbox.close()
-        await self.run(lambda: self._pool.__exit__(None, None, None))
+        await self.run(self._pool.__exit__, None, None, None)
         self._threads.shutdown()
 
     async def open_monty(self, functions: Mapping[str, Function], bounds: Bounds = USUAL) -> Sandbox:
@@ -115,17 +114,17 @@ class MontyPool:
         if sandbox is not None:
             self._sandboxes.discard(sandbox)
         try:
-            await self.run(lambda: session.__exit__(None, None, None))
+            await self.run(session.__exit__, None, None, None)
         finally:
             self._free.release()
 
-    def in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
+    def in_thread(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """Begin this in a thread."""
-        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
         """Do this in a thread, to its end, whoever is cancelled meanwhile."""
-        running = self.in_thread(work)
+        running = self.in_thread(work, *args)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -165,7 +164,7 @@ class MontySandbox:
             return Execution(error=self._ended, lost=True)
         cell = prepared(code, self._functions)
         feed = Feed(self._session, self._functions, self._bounds, self._awaited, self._break)
-        running = self._pool.in_thread(lambda: self._run(feed, cell))
+        running = self._pool.in_thread(self._run, feed, cell)
         self._running = feed, running
         try:
             execution = await asyncio.shield(running)
@@ -188,7 +187,7 @@ class MontySandbox:
         if self._ended:
             raise SandboxError(self._ended)
         values = crossing(names, plain)
-        refusal = await self._pool.run(lambda: self._bind(values))
+        refusal = await self._pool.run(self._bind, values)
         if refusal:
             if refusal.endswith(GONE):
                 self._end(refusal)
@@ -245,11 +244,7 @@ class MontySandbox:
                 variables = self._variables()
         except TooManyCalls:
             error = f"The cell made more than {self._bounds.calls:,} calls; {GONE}"
-        except (
-            Stopped,
-            MontyError,
-            RuntimeError,
-        ):  # monty raises RuntimeError when its worker has died before
+        except (Stopped, MontyError, RuntimeError):  # the last one when its worker has died before
             error = f"The cell's process ended, {self._why_it_ended()}; {GONE}"
         return Execution(
             stdout=feed.stdout.text(),
@@ -327,7 +322,11 @@ class MontySandbox:
         if not strange:
             return kept
         shown = iter([self._repr(one) for one in strange])
-        return plain(value, lambda _: next(shown))
+
+        def repr_of(_: Any) -> str:
+            return next(shown)
+
+        return plain(value, repr_of)
 
     def _repr(self, value: Any) -> str:
         """As the code would see it, where what it was is still there."""

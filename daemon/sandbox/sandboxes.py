@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
-from daemon.environment import Bounds, Function, Sandbox
+from daemon.environment import USUAL, Bounds, Function, Sandbox
 from daemon.sandbox.cpython import Spares
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.session import Kind, Opener, open_session
@@ -21,9 +21,9 @@ from daemon.sandbox.session import Kind, Opener, open_session
 class Sandboxes:
     """Opens sandboxes of one kind, from `async with` on."""
 
-    def __init__(self, kind: Kind, bounds: Bounds | None = None) -> None:
+    def __init__(self, kind: Kind, bounds: Bounds = USUAL) -> None:
         self._kind = kind
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds
         self._cpython: Opener | None = self._child if can_confine() else None
         self._open = AsyncExitStack()
         self._pool: MontyPool | None = None

@@ -14,7 +14,7 @@ from functools import wraps
 from types import NoneType
 from typing import Any, Literal
 
-from daemon.environment import Bounds, CallError, Execution, Function, Sandbox, SandboxError
+from daemon.environment import USUAL, Bounds, CallError, Execution, Function, Sandbox, SandboxError
 from daemon.sandbox.cell import UNREADABLE, assigned
 from daemon.sandbox.subset import LACKS
 from daemon.sandbox.syntax import calling, needs_cpython
@@ -22,7 +22,6 @@ from daemon.sandbox.syntax import calling, needs_cpython
 Kind = Literal["auto", "monty", "cpython"]
 Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
 
-USUAL = Bounds()
 PLAIN = """
 def __is_plain(value):
     kind = type(value).__name__

@@ -57,8 +57,10 @@ class Work:
 
     def seconds(self) -> float:
         """What it has worked so far."""
-        alone = 0.0 if self._calls else self._now() - self._since
-        return max(self._seconds + alone, self._process.worked() - self._computed_before)
+        seconds = self._seconds
+        if not self._calls:
+            seconds += self._now() - self._since
+        return max(seconds, self._process.worked() - self._computed_before)
 
 
 class Watch:
@@ -75,6 +77,9 @@ class Watch:
         self._timer.cancel()
 
     def _look(self) -> None:
+        later = asyncio.get_running_loop().call_later
         left = self._most - self._work.seconds()
-        later = self._look if left > 0 else self._over
-        self._timer = asyncio.get_running_loop().call_later(max(left, BREATH) if left > 0 else 0, later)
+        if left > 0:
+            self._timer = later(max(left, BREATH), self._look)
+        else:
+            self._timer = later(0, self._over)

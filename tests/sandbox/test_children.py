@@ -16,7 +16,7 @@ from tests.sandbox.opened import AMPLE, children, descriptors
 
 async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
     before, others = descriptors(), {*children()}
-    async with Spares(AMPLE, 1) as spares:
+    async with Spares(AMPLE) as spares:
         first = await spares.open({})
         assert (await first.execute_code("x = 1\nx")).value == 1
         second = await spares.open({})
@@ -33,7 +33,7 @@ async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
 
 
 async def test_no_more_are_open_at_once_than_may_be() -> None:
-    async with Spares(AMPLE, 1, most=2) as spares:
+    async with Spares(AMPLE, most=2) as spares:
         came = await asyncio.gather(*[spares.open({}) for _ in range(3)], return_exceptions=True)
         [refused] = [one for one in came if isinstance(one, BaseException)]
         assert str(refused) == "2 CPython sandboxes are open, as many as may be at once."

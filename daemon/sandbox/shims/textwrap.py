@@ -44,9 +44,24 @@ def indent(text: str, prefix: str, predicate: object = None) -> str:
 
 def split(text: str, break_on_hyphens: bool) -> list[str]:
     """The text in pieces between which a line may end."""
-    spaced = "".join([" " if letter in "\t\n\x0b\x0c\r" else letter for letter in text.expandtabs(8)])
+    spaced = re.sub(SPACE, " ", text.expandtabs(8))
     pattern = PIECES if break_on_hyphens else rf"({SPACE}+)"
     return [piece for piece in re.split(pattern, spaced) if piece]
+
+
+def next_line(chunks: list[str], room: int, broken: bool, hyphens: bool) -> list[str]:
+    """Take from the pieces what fits on one line."""
+    line: list[str] = []
+    size = 0
+    while chunks and size + len(chunks[-1]) <= room:
+        size += len(chunks[-1])
+        line.append(chunks.pop())
+    if chunks and len(chunks[-1]) > room:
+        left = room - size if room > 0 else 1
+        long_piece(chunks, line, left, broken, hyphens)
+    if line and not line[-1].strip():
+        line.pop()
+    return line
 
 
 def long_piece(chunks: list[str], line: list[str], room: int, broken: bool, hyphens: bool) -> None:
@@ -87,24 +102,15 @@ def wrap(
         room = width - len(prefix)
         if lines and not chunks[-1].strip():
             chunks.pop()
-        line: list[str] = []
-        size = 0
-        while chunks and size + len(chunks[-1]) <= room:
-            size += len(chunks[-1])
-            line.append(chunks.pop())
-        if chunks and len(chunks[-1]) > room:
-            left = room - size if room > 0 else 1
-            long_piece(chunks, line, left, break_long_words, break_on_hyphens)
-        if line and not line[-1].strip():
-            line.pop()
+        line = next_line(chunks, room, break_long_words, break_on_hyphens)
         if not line:
             continue
-        rest = [chunk for chunk in chunks if chunk.strip()]
-        if max_lines is None or len(lines) + 1 < max_lines or (not rest and len("".join(line)) <= room):
-            lines.append(prefix + "".join(line))
-            continue
-        last = last_line(lines, line, prefix, width, placeholder)
-        return [*lines, last]
+        filled = "".join(line)
+        is_last = not "".join(chunks).strip() and len(filled) <= room
+        if max_lines is not None and len(lines) + 1 >= max_lines and not is_last:
+            lines.append(last_line(lines, line, prefix, width, placeholder))
+            return lines
+        lines.append(prefix + filled)
     return lines
 
 
