@@ -64,29 +64,21 @@ def _tell(journal: Journal, ended: Entry[TurnEnded]) -> None:
     began = journal.at(ended.cause or 0)
     if not isinstance(began.event, TurnBegan):
         return
-    calls = [
-        call
-        for call in journal.of(ended.thread, ModelCall, since=began.seq)
-        if call.seq < ended.seq and not call.event.taken_from
-    ]
+    calls, dollars = 0, 0.0
+    for call in journal.of(ended.thread, ModelCall, since=began.seq):
+        if call.seq < ended.seq and not call.event.taken_from:
+            calls += 1
+            dollars += call.event.cost
     process = ended.event.process or began.event.process
-    dollars = sum(call.event.cost for call in calls)
     seconds = ended.at - began.at
-    log.info(
-        "%s  %s %s: %s, $%.4f, %.1f s",
-        *(ended.thread, process, ended.event.outcome, _counted(len(calls)), dollars, seconds),
-        extra={
-            FIELDS: {
-                "thread": ended.thread,
-                "process": process,
-                "outcome": ended.event.outcome,
-                "calls": len(calls),
-                "dollars": round(dollars, 6),
-                "seconds": round(seconds, 3),
-            }
-        },
-    )
-
-
-def _counted(calls: int) -> str:
-    return "1 call" if calls == 1 else f"{calls} calls"
+    counted = "1 call" if calls == 1 else f"{calls} calls"
+    fields = {
+        "thread": ended.thread,
+        "process": process,
+        "outcome": ended.event.outcome,
+        "calls": calls,
+        "dollars": round(dollars, 6),
+        "seconds": round(seconds, 3),
+    }
+    said = f"{process} {ended.event.outcome}: {counted}, ${dollars:.4f}, {seconds:.1f} s"
+    log.info("%s  %s", ended.thread, said, extra={FIELDS: fields})
