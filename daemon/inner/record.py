@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from daemon.kinds import CommandRan
 from daemon.mind.recall import fenced, framed
 
 DIARY, CONCEPTS, LINKS, LLM_MEMORY = "diary", "concepts", "links", "llm_memory"
@@ -39,6 +40,14 @@ class Record:
     view: str
     at: float
     changed_at: float
+
+
+def change_of(ran: CommandRan) -> tuple[str, str]:
+    """The family of records that a command has changed, and how ("diary", "add"); both empty: it has not."""
+    family, _, verb = ran.name.partition(".")
+    if not ran.ok or ran.taken_from or family not in TEXT:
+        return "", ""
+    return family, verb
 
 
 def line(record: Record) -> str:

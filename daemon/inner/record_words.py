@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Mapping
 from sqlite3 import Connection
 
 from daemon.engine.event import Entry
 from daemon.engine.reading import Reading
-from daemon.inner.record import CONCEPTS, TEXT
+from daemon.inner.record import CONCEPTS, TEXT, change_of
 from daemon.kinds import CommandRan
 from daemon.knowledge.index import TOKENS, indexed, question
 from daemon.knowledge.journal_index import JournalIndex, Part
@@ -50,60 +50,58 @@ class RecordWords:
         asked = question(query)
         if not asked:
             return []
-        values: dict[str, str | int] = {
-            "asked": asked,
-            "family": family,
-            "views": json.dumps([*views]),
-            "most": most,
-        }
+        values = {"asked": asked, "family": family, "views": json.dumps([*views]), "most": most}
         return await self._numbers(FIND, values)
 
     async def naming(self, names: Collection[str]) -> list[int]:
         """The records in whose words one of these names stands, in any view, unordered."""
         phrases = [" ".join(re.findall(r"\w+", indexed(name))) for name in names]
         asked = " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
-        return await self._numbers(NAMING, {"asked": asked}) if asked else []
+        if not asked:
+            return []
+        return await self._numbers(NAMING, {"asked": asked})
 
-    async def _numbers(self, query: str, values: dict[str, str | int]) -> list[int]:
+    async def _numbers(self, query: str, values: Mapping[str, object]) -> list[int]:
         return [number for (number,) in await self._index.rows(query, values)]
 
 
 def _fold(database: Connection, entry: Entry[CommandRan], _: Reading) -> None:
     """Note what a command has made of the words of a record, as records.py does of all else."""
-    ran = entry.event
-    family, _dot, verb = ran.name.partition(".")
-    if not ran.ok or ran.taken_from or family not in TEXT:
+    family, verb = change_of(entry.event)
+    if not family:
         return
+    args = entry.event.args
+    name = indexed(args.get("name") or "")
     if verb == "add":
-        name = " ".join([indexed(ran.args.get("name") or ""), *_ends(database, ran)])
-        _put(database, entry, entry.seq, name, indexed("\n".join(ran.args.get("tags") or ())))
+        ends = [_end(database, str(args[end])) for end in ("from", "to") if args.get(end)]
+        tags = indexed("\n".join(args.get("tags") or ()))
+        _put(database, entry, entry.seq, " ".join([name, *ends]), tags)
     elif verb == "change":
-        number = ran.args.get("id", 0)
-        for name, tags in database.execute(KNOWN, (number, family)).fetchall():
+        number = args.get("id", 0)
+        for former, tags in database.execute(KNOWN, (number, family)).fetchall():
             database.execute(DROP, (number, family))
-            _put(database, entry, number, indexed(ran.args.get("name") or "") or name, tags)
+            _put(database, entry, number, name or former, tags)
     elif verb == "delete":
-        gone = [(number, family) for number in ran.args.get("ids") or ()]
-        database.executemany(DROP, gone)
+        for number in args.get("ids") or ():
+            database.execute(DROP, (number, family))
 
 
-def _ends(database: Connection, ran: CommandRan) -> Iterator[str]:
-    """What the concepts that a link joins were called when it was added: by a name, or by an id."""
-    for end in ("from", "to"):
-        said = str(ran.args.get(end) or "")
-        known = [name for name, _tags in database.execute(KNOWN, (said, CONCEPTS))]
-        yield from known or [indexed(said)]
+def _end(database: Connection, said: str) -> str:
+    """What a concept that a link joins was called when that was added: by a name, or by an id."""
+    for name, _tags in database.execute(KNOWN, (said, CONCEPTS)):
+        return str(name)
+    return indexed(said)
 
 
 def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str, tags: str) -> None:
-    ran = entry.event
-    family = ran.name.partition(".")[0]
-    text = ran.args.get(TEXT[family])
-    if text:  # else it was forgotten
-        row = {"wrote": entry.seq, "id": number, "family": family, "view": ran.view}
-        words = {"name": name, "text": indexed(text), "tags": tags}
-        database.execute(PUT, row | words)
-        database.execute(WORDS, row | words)
+    family, _ = change_of(entry.event)
+    text = entry.event.args.get(TEXT[family])
+    if not text:  # it was forgotten
+        return
+    view = entry.event.view
+    row = {"wrote": entry.seq, "id": number, "family": family, "view": view, "name": name, "tags": tags}
+    database.execute(PUT, row)
+    database.execute(WORDS, row | {"text": indexed(text)})
 
 
 RECORDS = Part(schema=SCHEMA, kinds=(CommandRan,), fold=_fold)

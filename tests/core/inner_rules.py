@@ -227,7 +227,7 @@ FOLDED: tuple[Mutant, ...] = (
     ),
     rule(
         "inner life: a record that was taken over is there once",
-        "inner/records.py",
+        "inner/record.py",
         "if not ran.ok or ran.taken_from or",
         "if not ran.ok or",
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
