@@ -15,18 +15,27 @@ LETTERS = 8_000
 """Of one note; what is longer is cut, and that is said."""
 
 
-def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: int | None) -> str:
+def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: Note | None) -> str:
     """The note with the words of this entry, in a frame that says who, where and when (UTC).
 
     `on` is the note that a reaction is about, where it is about one.
     """
-    event, when, who, text = entry.event, entry.at, "", ""
-    if isinstance(event, Said):
-        when, who, text = float(event.ts), event.name, _with_files(event)
-    elif isinstance(event, Reacted):
-        when, who, text = float(event.ts), event.name or event.user, _reaction(event, on)
-    elif isinstance(event, InnerMessage):
-        who, text = event.sender or "your branches", event.text or event.status
+    when = entry.at
+    who = text = ""
+    match entry.event:
+        case Said() as said:
+            when = float(said.ts)
+            who = said.name
+            text = _with_files(said)
+        case Reacted() as reacted:
+            when = float(reacted.ts)
+            who = reacted.name or reacted.user
+            text = f":{reacted.emoji}: on a message"
+            if on:
+                text = f":{reacted.emoji}: on note {on.id}"
+        case InnerMessage() as message:
+            who = message.sender or "your branches"
+            text = message.text or message.status
     attributes = {
         "id": str(note.id),
         "priority": note.priority,
@@ -53,13 +62,11 @@ def states(note: Note) -> list[str]:
 
 
 def _with_files(said: Said) -> str:
-    return said.text + "".join(f"\n[file: {file.name}]" for file in said.files)
-
-
-def _reaction(event: Reacted, on: int | None) -> str:
-    return f":{event.emoji}: on {f'note {on}' if on else 'a message'}"
+    return "\n".join([said.text, *[f"[file: {file.name}]" for file in said.files]])
 
 
 def _cut(text: str) -> str:
     left_out = len(text) - LETTERS
-    return f"{text[:LETTERS]}\n[{left_out} more letters]" if left_out > 0 else text
+    if left_out <= 0:
+        return text
+    return f"{text[:LETTERS]}\n[{left_out} more letters]"

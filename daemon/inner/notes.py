@@ -7,11 +7,12 @@ the HMP seed, section 2, context 4: the counts and ids of manual mode, the filte
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right, insort
+from bisect import insort
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from daemon.engine.event import Entry, Event
 from daemon.inner.note import (
@@ -26,6 +27,7 @@ from daemon.inner.note import (
 )
 from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
+from daemon.inner.taken import Taken
 from daemon.kinds import (
     CommandRan,
     Heard,
@@ -58,12 +60,12 @@ class Listed:
     more: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suspended:
-    """An execution that goes on in a later turn, with the notes that it has taken up."""
+class _Place(NamedTuple):
+    """Where a conversation is: its channel, of what kind it is, and its name for a sentence."""
 
-    thread: str
-    taken: tuple[int, ...]
+    channel: str
+    where: str = ""
+    name: str = ""
 
 
 class Notes(Projection):
@@ -84,38 +86,33 @@ class Notes(Projection):
 
     def _clear(self) -> None:
         self._notes: dict[int, Note] = {}
-        self._ids: list[int] = []
         self._also: dict[int, int] = {}
         """A later entry of the same message, and the note that it is."""
-        self._places: dict[str, tuple[str, str]] = {}
-        """Thread to its channel, and to what kind of conversation it is."""
+        self._places: dict[str, _Place] = {}
+        """By thread."""
         self._a_thread: dict[str, str] = {}
         """Of each channel, any thread."""
         self._messages: dict[str, int] = {}
         """A message or reaction, by where it stands in Slack, and the note that it is."""
         self._versions: dict[str, tuple[str, int]] = {}
         """Of what was changed: what comes after its former versions, and the entry with its words now."""
-        self._all, self._open = Shelves(self._at), Shelves(self._at)
-        self._tagged: dict[str, list[int]] = {}
-        self._turns: dict[int, str] = {}
-        """Turns that have not ended, and their executions."""
-        self._suspended: dict[str, Suspended] = {}
-        self._stops: set[int] = set()
-        """Stops that no turn has taken up."""
+        self._shelves = Shelves(self._at)
+        self._tagged = defaultdict[str, list[int]](list)
+        self._taken = Taken()
 
     # What is there
 
     def counts(self) -> Mapping[Priority, int]:
         """How many are open (unread, not hidden, not answered) of each priority, the highest first."""
-        return {priority: self._open.count(priority) for priority in reversed(PRIORITIES)}
+        return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
 
     def listed(self, most: int = MOST) -> Listed:
         """The open notes: of the highest priority first, and of each the newest ones."""
         ids = list[tuple[int, Priority]]()
         for priority in reversed(PRIORITIES):
-            newest = islice(self._open.newest(_of(priority)), most - len(ids))
+            newest = islice(self._shelves.newest(_open_of(priority)), most - len(ids))
             ids += [(id, priority) for id in newest]
-        return Listed(ids=tuple(ids), more=sum(self.counts().values()) - len(ids))
+        return Listed(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
 
     def get(self, id: int) -> Note | None:
         """The note of this id, or of which this seq is a later entry."""
@@ -123,8 +120,13 @@ class Notes(Projection):
 
     def matching(self, wanted: Filter, knows: Knows, most: int = MOST) -> list[int]:
         """The ids of the newest notes that fit, of those that may be known."""
-        found = (id for id in self._candidates(wanted, knows) if wanted.fits(self._notes[id], knows))
-        return list(islice(found, most))
+        found = list[int]()
+        for id in self._candidates(wanted, knows):
+            if len(found) == most:
+                break
+            if wanted.fits(self._notes[id], knows):
+                found.append(id)
+        return found
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
         """Is this entry a new note that fits the filter in this JSON? None does where that is no filter.
@@ -136,51 +138,56 @@ class Notes(Projection):
         except ValueError:
             return False
         opened = self.journal.latest(entry.thread, Opened)
-        note = note_of(entry, opened.event.where if opened else "")
+        where = ""
+        if opened:
+            where = opened.event.where
+        note = note_of(entry, where)
         return note is not None and wanted.fits(note, anywhere)
 
     def new_since(self, seq: int) -> list[int]:
         """The ids of the notes that came after this entry, in order."""
-        return self._ids[bisect_right(self._ids, seq) :]
+        found = list[int]()
+        for id in reversed(self._notes):
+            if id <= seq:
+                break
+            found.append(id)
+        return found[::-1]
 
     def words(self, note: Note, knows: Knows) -> str:
         """What it says, for the model: who, where, when, its text and the names of its files, fenced.
 
         Whether it may be known now is for whoever asks to see to; of its tags only those are told.
         """
-        opened = self.journal.latest(note.thread, Opened)
         entry = self.journal.at(note.said)
-        on = ""
+        place = self._place(note.thread)
+        on = None
         if isinstance(entry.event, Reacted):
-            on = f"{self._where(entry.thread)[0]}:{entry.event.on}"
-        return told(
-            note,
-            entry,
-            place=opened.event.place if opened else "",
-            tags=note.tagged(knows),
-            on=self._messages.get(on),
-        )
+            on = self._known(f"{place.channel}:{entry.event.on}")
+        return told(note, entry, place=place.name, tags=note.tagged(knows), on=on)
 
     def outdated(self, before: float | None = None) -> list[int]:
         """The notes that cleaning up would take away: all that came before then; without that, all that are
         read, hidden or answered."""
+        notes = self._notes.values()
         if before is None:
-            return [note.id for note in self._notes.values() if not note.is_open]
-        return [note.id for note in self._notes.values() if note.at < before]
+            return [note.id for note in notes if not note.is_open]
+        return [note.id for note in notes if note.at < before]
 
     def _candidates(self, wanted: Filter, knows: Knows) -> Iterator[int]:
+        """Notes that may fit, the newest first."""
         if wanted.tags:
-            ids = min((self._tagged.get(tag, []) for tag in wanted.tags), key=len)
-            return reversed(ids)
-        places = {place: knows(thread) for place, thread in self._a_thread.items()}
+            tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
+            return reversed(min(tagged, key=len))
         priorities = wanted.priorities()
 
-        def is_wanted(shelf: Shelf) -> bool:
-            of_it = shelf.priority in priorities and wanted.source in ("", shelf.source)
-            return of_it and places[shelf.place]
+        def may_fit(shelf: Shelf) -> bool:
+            if wanted.unread and not shelf.is_open:
+                return False
+            if shelf.priority not in priorities or wanted.source not in ("", shelf.source):
+                return False
+            return knows(self._a_thread[shelf.place])
 
-        shelves = self._open if wanted.unread else self._all
-        return shelves.newest(is_wanted, wanted.since, wanted.until)
+        return self._shelves.newest(may_fit, wanted.since, wanted.until)
 
     def _at(self, id: int) -> float:
         return self._notes[id].at
@@ -189,14 +196,14 @@ class Notes(Projection):
 
     def _take(self, entry: Entry[Any]) -> None:
         match entry.event:
-            case Opened(team=team, channel=channel, where=where):
-                self._places[entry.thread] = sys.intern(f"{team}:{channel}"), where
+            case Opened(team=team, channel=channel, where=where, place=name):
+                self._places[entry.thread] = _Place(sys.intern(f"{team}:{channel}"), where, sys.intern(name))
             case Message() | Heard() | Noticed() | Reacted() | InnerMessage() if not entry.forgotten:
                 self._take_words(entry)
             case StopAsked():
-                self._stops.add(entry.seq)
-            case TurnBegan(execution=execution):
-                self._turns[entry.seq] = execution
+                self._taken.stop(entry)
+            case TurnBegan():
+                self._taken.begin(entry)
             case TurnEnded():
                 self._end(entry)
             case CommandRan(ok=True, taken_from=""):
@@ -204,84 +211,74 @@ class Notes(Projection):
 
     def _take_words(self, entry: Entry[Any]) -> None:
         """Something was said, and is a note; or what was said before it is changed, or gone."""
-        event, message = entry.event, self._message(entry)
-        change = event.note if isinstance(event, Said) else ""
-        if change == "deleted" or (isinstance(event, Reacted) and event.removed):
-            self._change(message, _version(entry), GONE)
+        message = self._message(entry)
+        version = _version(entry)
+        change = _change_by(entry.event)
+        if change == "deleted":
+            self._change(message, version, GONE)
         elif change == "edited":
-            self._change(message, _version(entry), entry.seq)
-        elif not (isinstance(event, Noticed) and self._messages.get(message) in self._notes):
-            note = note_of(entry, self._where(entry.thread)[1])
+            self._change(message, version, entry.seq)
+        elif self._known(message) is None or not isinstance(entry.event, Noticed):
+            note = note_of(entry, self._place(entry.thread).where)
             if note is not None:
-                self._come(message, _version(entry), note)
+                self._come(message, version, note)
 
     def _come(self, message: str, version: str, note: Note) -> None:
-        later, words = self._versions.get(message, ("", note.said))
-        if later > version and words == GONE:
-            return
+        later, said = self._versions.get(message, ("", note.said))
         if later > version:  # its change came first
-            note = _reworded(note, self.journal.at(words))
-        known = self._messages.get(message) if message else None
-        if known is not None and known in self._notes:
-            self._come_again(self._notes[known], note)
-            return
-        if message:
+            if said == GONE:
+                return
+            note = _reworded(note, self.journal.at(said))
+        known = self._known(message)
+        if known is None:
             self._messages[message] = note.id
-        self._ids.append(note.id)
-        self._put(note)
+            self._put(note)
+        else:
+            self._come_again(known, note)
 
     def _come_again(self, old: Note, new: Note) -> None:
         """What was only noticed is part of a conversation now."""
         self._also[new.id] = old.id
         set_by_commands = [tag for tag in old.tags if not tag.written]
         highest = max(old.priority, new.priority, key=PRIORITIES.index)
-        self._set(
-            old.id,
+        changed = replace(
+            old,
             thread=new.thread,
             source=new.source,
             priority=highest,
             tags=(*set_by_commands, *new.tags),
             in_hand=new.in_hand,
         )
+        self._set(changed)
 
     def _change(self, message: str, version: str, said: int) -> None:
         if version <= self._versions.get(message, ("", GONE))[0]:
             return
         self._versions[message] = version, said
-        id = self._messages.get(message)
-        if id in self._notes and said == GONE:
-            self._drop([id])
-        elif id in self._notes:
-            self._set_note(_reworded(self._notes[id], self.journal.at(said)))
+        note = self._known(message)
+        if note is None:
+            return
+        if said == GONE:
+            self._remove(note)
+        else:
+            self._set(_reworded(note, self.journal.at(said)))
 
     def _end(self, ended: Entry[TurnEnded]) -> None:
         """A turn has ended: what it took up is answered, or could not be; or it goes on later."""
-        execution = next((self._turns.pop(seq) for seq in ended.closes if seq in self._turns), "")
-        stopped = self._stops.intersection(ended.closes)
-        self._stops -= stopped
-        taken = [note.id for note in map(self.get, ended.closes) if note]
-        before = self._suspended.pop(execution, None)
-        if before:
-            taken = [*before.taken, *taken]
-        outcome = ended.event.outcome
-        if outcome == "suspended":
-            self._suspended[execution] = Suspended(thread=ended.thread, taken=tuple(taken))
-            return
-        if stopped:  # whatever waited for an answer in this thread has ended with it
-            for other in [name for name, one in self._suspended.items() if one.thread == ended.thread]:
-                taken += self._suspended.pop(other).taken
-        for id in taken:
-            if outcome in GAVE_UP:
-                self._fail(id)
-            else:
-                self._set(id, answered=True, in_hand=False)
+        notes = [note.id for note in map(self.get, ended.closes) if note]
+        for id in self._taken.end(ended, notes):
+            self._settle(id, ended.event.outcome)
 
-    def _fail(self, id: int) -> None:
+    def _settle(self, id: int, outcome: str) -> None:
+        """The turn of this note has ended so."""
         note = self._notes.get(id)
-        if note and note.source in ("dm", "mention"):
-            self._set(id, priority="urgent", in_hand=False)
-        elif note:
-            self._set(id, in_hand=False)
+        if note is None:
+            return
+        if outcome not in GAVE_UP:
+            note = replace(note, answered=True)
+        elif note.source in ("dm", "mention"):
+            note = replace(note, priority="urgent")
+        self._set(replace(note, in_hand=False))
 
     def _carry_out(self, entry: Entry[CommandRan]) -> None:
         """A command of the inner life has changed something about its notes."""
@@ -297,76 +294,77 @@ class Notes(Projection):
                 for id in args["ids"]:
                     self._tag(id, args.get("tags", ()), entry)
             case "cleanup.notes":
-                days = args.get("older_than_days")
-                self._drop(self.outdated(None if days is None else entry.at - days * DAY))
+                self._clean_up(args.get("older_than_days"), entry.at)
 
     def _mark(self, ids: Collection[int], **marks: bool) -> None:
         for id in ids:
-            self._set(self._also.get(id, id), **marks)
+            note = self.get(id)
+            if note:
+                self._set(replace(note, **marks))
+
+    def _clean_up(self, days: int | None, at: float) -> None:
+        before = None
+        if days is not None:
+            before = at - days * DAY
+        for id in self.outdated(before):
+            self._remove(self._notes[id])
+        self._messages = {message: id for message, id in self._messages.items() if id in self._notes}
+        self._also = {seq: id for seq, id in self._also.items() if id in self._notes}
 
     def _tag(self, id: int, names: Collection[str], entry: Entry[CommandRan]) -> None:
         """These are its tags in this view from now on; none: it has none that was set there by a command."""
-        note, view = self.get(id), entry.event.view
+        note = self.get(id)
         if note is None:
             return
+        view = entry.event.view
         others = [tag for tag in note.tags if tag.written or tag.view != view]
         mine = [Tag(name=tag_name(name), view=view, wrote=entry.seq) for name in names]
-        self._set(note.id, tags=tuple(dict.fromkeys([*others, *mine])))
+        self._set(replace(note, tags=tuple(dict.fromkeys([*others, *mine]))))
 
     # Where a note stands
 
-    def _set(self, id: int, **changes: Any) -> None:
-        note = self._notes.get(id)
-        if note is not None:
-            self._set_note(replace(note, **changes))
-
-    def _set_note(self, note: Note) -> None:
+    def _set(self, note: Note) -> None:
+        """The note of this id is so from now on."""
         self._take_away(self._notes[note.id])
         self._put(note)
+
+    def _remove(self, note: Note) -> None:
+        """It is no note any more."""
+        self._take_away(note)
+        del self._notes[note.id]
 
     def _put(self, note: Note) -> None:
         self._notes[note.id] = note
         shelf = self._shelf(note)
-        self._all.put(shelf, note.id)
-        if note.is_open:
-            self._open.put(shelf, note.id)
+        self._a_thread.setdefault(shelf.place, note.thread)
+        self._shelves.put(shelf, note.id)
         for name in {tag.name for tag in note.tags}:
-            insort(self._tagged.setdefault(name, []), note.id)
+            insort(self._tagged[name], note.id)
 
     def _take_away(self, note: Note) -> None:
-        shelf = self._shelf(note)
-        self._all.take(shelf, note.id)
-        if note.is_open:
-            self._open.take(shelf, note.id)
+        self._shelves.take(self._shelf(note), note.id)
         for name in {tag.name for tag in note.tags}:
             drop(self._tagged[name], note.id)
 
-    def _drop(self, ids: Sequence[int]) -> None:
-        """These are no notes any more."""
-        for id in ids:
-            self._take_away(self._notes[id])
-            del self._notes[id]
-        if len(ids) == 1:
-            drop(self._ids, ids[0])
-            return
-        self._ids = [id for id in self._ids if id in self._notes]
-        self._messages = {message: id for message, id in self._messages.items() if id in self._notes}
-        self._also = {seq: id for seq, id in self._also.items() if id in self._notes}
-
     def _shelf(self, note: Note) -> Shelf:
-        place = self._where(note.thread)[0]
-        self._a_thread.setdefault(place, note.thread)
-        return Shelf(place, note.source, note.priority)
+        return Shelf(self._place(note.thread).channel, note.source, note.priority, note.is_open)
 
-    def _where(self, thread: str) -> tuple[str, str]:
-        return self._places.get(thread, (thread, ""))
+    def _place(self, thread: str) -> _Place:
+        return self._places.get(thread, _Place(thread))
+
+    def _known(self, message: str) -> Note | None:
+        """The note that this message is, if it is one."""
+        return self._notes.get(self._messages.get(message, GONE))
 
     def _message(self, entry: Entry[Any]) -> str:
-        """What a message or reaction is known by, in whatever thread it stands; empty: by nothing."""
-        channel, event = self._where(entry.thread)[0], entry.event
-        if isinstance(event, Reacted):
-            return f"{channel}:{event.on}:{event.user}:{event.emoji}"
-        return f"{channel}:{event.ts}" if isinstance(event, Said) else ""
+        """What a message or reaction is known by, in whatever thread it stands."""
+        channel = self._place(entry.thread).channel
+        match entry.event:
+            case Reacted() as reacted:
+                return f"{channel}:{reacted.on}:{reacted.user}:{reacted.emoji}"
+            case Said() as said:
+                return f"{channel}:{said.ts}"
+        return entry.key
 
 
 def _reworded(note: Note, entry: Entry[Any]) -> Note:
@@ -375,17 +373,29 @@ def _reworded(note: Note, entry: Entry[Any]) -> Note:
     return replace(note, said=entry.seq, tags=(*kept, *written(entry)))
 
 
-def _version(entry: Entry[Any]) -> str:
-    """What comes after the versions of the same message before it."""
-    event = entry.event
-    if isinstance(event, Reacted):
-        return event.ts.zfill(24)
-    if isinstance(event, Said) and event.note == "deleted":
-        return "~"
-    if isinstance(event, Said) and event.note == "edited":
-        return entry.key.rpartition(":")[2].zfill(24)
+def _change_by(event: Event) -> str:
+    """What it does to words that were there before: "edited", "deleted". All else is new."""
+    if isinstance(event, Reacted) and event.removed:
+        return "deleted"
+    if isinstance(event, Said):
+        return event.note
     return ""
 
 
-def _of(priority: Priority) -> Callable[[Shelf], bool]:
-    return lambda shelf: shelf.priority == priority
+def _version(entry: Entry[Any]) -> str:
+    """What comes after the versions of the same message before it."""
+    match entry.event:
+        case Reacted() as reacted:
+            return reacted.ts.zfill(24)
+        case Said(note="deleted"):
+            return "~"
+        case Said(note="edited"):
+            return entry.key.rpartition(":")[2].zfill(24)
+    return ""
+
+
+def _open_of(priority: Priority) -> Callable[[Shelf], bool]:
+    def is_wanted(shelf: Shelf) -> bool:
+        return shelf.is_open and shelf.priority == priority
+
+    return is_wanted

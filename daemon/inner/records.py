@@ -170,7 +170,9 @@ class Records(Projection):
         numbers = set(await self._words.naming(names))
         here = {other for other in self._written_in if self._views.together(view, other)}
         for rows in self._rows.values():
-            numbers.update(row.id for row in rows.values() if row.view in here)
+            for row in rows.values():
+                if row.view in here:
+                    numbers.add(row.id)
         return self.those(sorted(numbers), view)
 
     # How it is folded
@@ -285,7 +287,10 @@ class Records(Projection):
         if not knows(row.view, row.wrote):
             return False
         concepts = self._rows[CONCEPTS]
-        return all(end in concepts and self._seen_by(concepts[end], knows) for end in row.ends)
+        for end in row.ends:
+            if end not in concepts or not self._seen_by(concepts[end], knows):
+                return False
+        return True
 
     def _is_pinned(self, number: int, knows: Knows) -> bool:
         return any(knows(view) for view in self._pinned.get(number, ()))
@@ -302,26 +307,32 @@ class Records(Projection):
         """Those of them that may be known, with their texts; what was blanked meanwhile has none."""
         seen = [row for row in rows if self._seen_by(row, knows)]
         entries = self.journal.many([row.wrote for row in seen])
-        records = [self._record(row, entry, knows) for row, entry in zip(seen, entries, strict=True)]
-        return [record for record in records if record.text]
+        records = list[Record]()
+        for row, written in zip(seen, entries, strict=True):
+            text = written.event.args.get(TEXT[row.family])
+            if text:
+                records.append(self._record(row, text, written.at, knows))
+        return records
 
-    def _record(self, row: _Row, written: Entry[CommandRan], knows: Knows) -> Record:
+    def _record(self, row: _Row, text: str, changed_at: float, knows: Knows) -> Record:
         record = Record(
             id=row.id,
             wrote=row.wrote,
             family=row.family,
-            text=written.event.args.get(TEXT[row.family], ""),
+            text=text,
             name=row.name,
             tags=row.tags,
             pinned=self._is_pinned(row.id, knows),
             view=row.view,
             at=row.at,
-            changed_at=written.at,
+            changed_at=changed_at,
         )
         if not row.ends:
             return record
-        source, target = [self._rows[CONCEPTS][end] for end in row.ends]
-        return replace(record, source=source.id, target=target.id, ends=(source.name, target.name))
+        source, target = row.ends
+        concepts = self._rows[CONCEPTS]
+        names = concepts[source].name, concepts[target].name
+        return replace(record, source=source, target=target, ends=names)
 
 
 def _folded(name: str) -> str:

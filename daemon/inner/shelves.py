@@ -1,4 +1,4 @@
-"""Ids of notes in order, on shelves by where they were said, source and priority: what makes a look cheap.
+"""Ids of notes in order, on shelves by where they were said, source, priority and whether they are open.
 
 However many notes there are, a shelf is found at once, and read from its newest end.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ class Shelf(NamedTuple):
     place: str
     source: Source
     priority: Priority
+    is_open: bool
 
 
 class Shelves:
@@ -26,22 +28,19 @@ class Shelves:
 
     def __init__(self, at: Callable[[int], float]) -> None:
         self._at = at
-        self._ids: dict[Shelf, list[int]] = {}
-        self._counts: dict[Priority, int] = {}
+        self._ids = defaultdict[Shelf, list[int]](list)
+        self.open = Counter[Priority]()
+        """How many open notes there are of each priority."""
 
     def put(self, shelf: Shelf, id: int) -> None:
         """It stands here from now on."""
-        insort(self._ids.setdefault(shelf, []), id)
-        self._counts[shelf.priority] = self.count(shelf.priority) + 1
+        insort(self._ids[shelf], id)
+        self.open[shelf.priority] += shelf.is_open
 
     def take(self, shelf: Shelf, id: int) -> None:
         """It does not stand here any more."""
         drop(self._ids[shelf], id)
-        self._counts[shelf.priority] -= 1
-
-    def count(self, priority: Priority) -> int:
-        """How many of this priority stand here."""
-        return self._counts.get(priority, 0)
+        self.open[shelf.priority] -= shelf.is_open
 
     def newest(
         self, wanted: Callable[[Shelf], bool], since: float | None = None, until: float | None = None
@@ -50,12 +49,18 @@ class Shelves:
 
         Where the clock was wrong in between, it may be some more than came then.
         """
-        chosen = [ids for shelf, ids in self._ids.items() if ids and wanted(shelf)]
-        return heapq.merge(*(self._between(ids, since, until) for ids in chosen), reverse=True)
+        chosen = list[Iterator[int]]()
+        for shelf, ids in self._ids.items():
+            if ids and wanted(shelf):
+                chosen.append(self._between(ids, since, until))
+        return heapq.merge(*chosen, reverse=True)
 
     def _between(self, ids: list[int], since: float | None, until: float | None) -> Iterator[int]:
-        first = 0 if since is None else bisect_left(ids, since, key=self._at)
-        after = len(ids) if until is None else bisect_right(ids, until, key=self._at)
+        first, after = 0, len(ids)
+        if since is not None:
+            first = bisect_left(ids, since, key=self._at)
+        if until is not None:
+            after = bisect_right(ids, until, key=self._at)
         return (ids[place] for place in range(after - 1, first - 1, -1))
 
 

@@ -1,0 +1,55 @@
+"""What the conversations have taken up of the notes, and when nothing of that goes on any more. For notes.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.engine.event import Entry
+from daemon.kinds import StopAsked, TurnBegan, TurnEnded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspended:
+    """An execution that goes on in a later turn, with the notes that it has taken up."""
+
+    thread: str
+    notes: Sequence[int]
+
+
+class Taken:
+    """Follows the turns, and what they took."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, str] = {}
+        """Turns that have not ended, and their executions."""
+        self._suspended: dict[str, Suspended] = {}
+        self._stops: set[int] = set()
+        """Stops that no turn has taken up."""
+
+    def begin(self, began: Entry[TurnBegan]) -> None:
+        """A turn has begun."""
+        self._turns[began.seq] = began.event.execution
+
+    def stop(self, asked: Entry[StopAsked]) -> None:
+        """Somebody wants it to stop."""
+        self._stops.add(asked.seq)
+
+    def end(self, ended: Entry[TurnEnded], notes: Sequence[int]) -> Sequence[int]:
+        """A turn that took these notes has ended. All the notes that have come to their end with it."""
+        execution = ""
+        for seq in ended.closes:
+            execution = self._turns.pop(seq, execution)
+        over = [*notes]
+        if execution in self._suspended:
+            over = [*self._suspended.pop(execution).notes, *notes]
+        if ended.event.outcome == "suspended":
+            self._suspended[execution] = Suspended(thread=ended.thread, notes=over)
+            return ()
+        stopped = self._stops.intersection(ended.closes)
+        if stopped:  # whatever waited for an answer in this thread has ended with it
+            self._stops -= stopped
+            for other, suspended in list(self._suspended.items()):
+                if suspended.thread == ended.thread:
+                    over += self._suspended.pop(other).notes
+        return over
