@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from daemon.engine.writable import MARK, writable
 from daemon.inner.helping import ALIASES, help_line, nearest
 from daemon.inner.sectioning import Layout, Span, layout, without
-from daemon.inner.written_json import Found, Unread, WrittenJson, short
+from daemon.inner.written_json import Found, Unread, WrittenJson, short, unread
 
 LONGEST = 1_000_000
 """Characters of an answer that are read."""
@@ -81,11 +83,16 @@ class Fault:
 
     def line(self) -> str:
         """All of it, for the model."""
-        called = " ".join(filter(None, (self.cmd_id, self.name)))
-        left_out = f"; {self.left_out} characters were left out" if self.left_out else ""
-        place = f"(character {self.position}: {self.near}{left_out})"
-        usage = f" Its form: {self.help}" if self.help else ""
-        return f"{called and f'{called}: '}{self.what} {place}.{usage}"
+        line = f"{self.what} (character {self.position}: {self.near}"
+        if self.left_out:
+            line += f"; {self.left_out} characters were left out"
+        line += ")."
+        if self.help:
+            line += f" Its form: {self.help}"
+        called = f"{self.cmd_id} {self.name}".strip()
+        if called:
+            return f"{called}: {line}"
+        return line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,27 +110,28 @@ def read(answer: str, known: Known) -> Written:
     found = layout(text)
     reader = WrittenJson(text)
     blocks = [span for span in found.blocks[:MOST_BLOCKS] if _holds_commands(text, reader, span)]
-    items = [*islice(_items(text, reader, found, blocks), MOST_ITEMS + 1)]
+    items = list(islice(_items(text, reader, found, blocks), MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
-        last = items[-1].position
-        items[-1] = Unread(begin=last, position=last, upto=len(text), what=ENOUGH)
+        items[-1] = unread(items[-1].position, len(text), ENOUGH)
     if len(answer) > LONGEST:
-        items.append(Unread(begin=LONGEST, position=LONGEST, upto=len(answer), what=TOO_LONG))
+        items.append(unread(LONGEST, len(answer), TOO_LONG))
     commands, faults = _commands(text, [one for one in items if isinstance(one, Found)], known)
-    faults += [_unread(answer, one, known) for one in items if isinstance(one, Unread)]
-    return Written(
-        commands=commands,
-        faults=sorted(faults, key=lambda fault: fault.position),
-        thought=writable(without(text, found.sections or blocks)),
-    )
+    for one in items:
+        if isinstance(one, Unread):
+            faults.append(_unread(answer, one, known))
+    faults.sort(key=attrgetter("position"))
+    thought = writable(without(text, found.sections or blocks))
+    return Written(commands=commands, faults=faults, thought=thought)
 
 
 def _holds_commands(text: str, reader: WrittenJson, block: Span) -> bool:
     """Is a block of JSON meant to be commands? It may also be data that is spoken of."""
-    items = [*islice(reader.objects(block.start, block.end), MOST_ITEMS)]
-    if any("type" in one.value or "commands" in one.value for one in items if isinstance(one, Found)):
-        return True
-    broken = any(isinstance(one, Unread) for one in items)
+    broken = False
+    for one in islice(reader.objects(block.start, block.end), MOST_ITEMS):
+        if isinstance(one, Unread):
+            broken = True
+        elif "type" in one.value or "commands" in one.value:
+            return True
     return broken and BEGINS.search(text, block.start, block.end) is not None
 
 
@@ -136,20 +144,17 @@ def _items(text: str, reader: WrittenJson, found: Layout, blocks: Sequence[Span]
             else:
                 yield one
         if not span.closed:
-            what = UNCLOSED if found.sections else UNCLOSED_BLOCK
-            yield Unread(begin=span.begin, position=span.begin, upto=span.begin, what=what, repaired=True)
+            what = UNCLOSED_BLOCK
+            if found.sections:
+                what = UNCLOSED
+            yield unread(span.begin, span.begin, what, repaired=True)
     if found.sections:
         for span in blocks:
-            yield Unread(begin=span.begin, position=span.begin, upto=span.upto, what=OUTSIDE)
+            yield unread(span.begin, span.upto, OUTSIDE)
     for position, what in found.strays:
-        yield Unread(begin=position, position=position, upto=position, what=what)
+        yield unread(position, position, what)
     for span in found.blocks[MOST_BLOCKS:]:
-        yield Unread(
-            begin=span.begin,
-            position=span.begin,
-            upto=span.upto,
-            what=f"Only {MOST_BLOCKS} blocks of JSON are read",
-        )
+        yield unread(span.begin, span.upto, f"Only {MOST_BLOCKS} blocks of JSON are read")
 
 
 def _listed(text: str, reader: WrittenJson, one: Found) -> Iterator[Found | Unread]:
@@ -157,8 +162,7 @@ def _listed(text: str, reader: WrittenJson, one: Found) -> Iterator[Found | Unre
     if isinstance(one.value["commands"], list):
         yield from reader.objects(text.index("[", one.position) + 1, one.upto - 1)
     else:
-        what = 'In {"commands": …} stands a list of commands'
-        yield Unread(begin=one.position, position=one.position, upto=one.upto, what=what)
+        yield unread(one.position, one.upto, 'In {"commands": …} stands a list of commands')
 
 
 class _Wrong(Exception):
@@ -194,11 +198,13 @@ def _cmd_ids(objects: Sequence[Found]) -> Sequence[str]:
     taken = set(written)
     names: list[str] = []
     for place, name in enumerate(written, 1):
-        number = place
-        while name is None and f"c{number}" in taken:
-            number += 1
-        names.append(f"c{number}" if name is None else name)
-        taken.add(names[-1])
+        if name is None:
+            number = place
+            while f"c{number}" in taken:
+                number += 1
+            name = f"c{number}"
+            taken.add(name)
+        names.append(name)
     return names
 
 
@@ -209,7 +215,9 @@ def _cmd_id(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     name = str(value).strip()
-    return name if CMD_ID.fullmatch(name) else ""
+    if not CMD_ID.fullmatch(name):
+        return ""
+    return name
 
 
 def _command(one: Found, cmd_id: str, known: Known) -> Command:
@@ -221,7 +229,8 @@ def _command(one: Found, cmd_id: str, known: Known) -> Command:
         raise _Wrong(
             f"No command has {named}: it has cmd_id, type, args and description, the rest goes into args"
         )
-    args, description = value.get("args"), value.get("description")
+    args = value.get("args")
+    description = value.get("description")
     if args is not None and not isinstance(args, dict):
         raise _Wrong('Its args are an object: {"name": value}')
     if description is not None and not isinstance(description, str):
@@ -247,7 +256,9 @@ def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
         return name
     if name in ALIASES:
         raise _Wrong(f"{name} may mean {' or '.join(ALIASES[name])} here: write which of them")
-    stands_for = f", which {written.strip()} stands for" if written.strip() in ALIASES else ""
+    stands_for = ""
+    if written.strip() in ALIASES:
+        stands_for = f", which {written.strip()} stands for"
     raise _Wrong(f"There is no command {short(name)}{stands_for}: {nearest(name, [*known])}")
 
 
@@ -259,11 +270,15 @@ def _meant(written: object, args: object) -> str:
     meant = ALIASES.get(name, (name,))
     if len(meant) == 1:
         return meant[0]
-    given = args.keys() if isinstance(args, dict) else ()
-    concept, link = "name" in given, "from" in given or "to" in given
-    if concept == link:
+    if not isinstance(args, dict):
         return name
-    return "concepts.add" if concept else "links.add"
+    concept = "name" in args
+    link = "from" in args or "to" in args
+    if concept and not link:
+        return "concepts.add"
+    if link and not concept:
+        return "links.add"
+    return name
 
 
 def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseModel | None:
@@ -276,43 +291,50 @@ def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseM
         return model.model_validate(given)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
-        said = "; ".join(_said(one["loc"], one["type"], one["msg"]) for one in faults[:MOST_SAID])
-        more = f"; and {len(faults) - MOST_SAID} more" if len(faults) > MOST_SAID else ""
-        raise _Wrong(f"Its arguments do not fit: {said}{more}") from None
+        said = [_said(fault) for fault in faults[:MOST_SAID]]
+        if len(faults) > MOST_SAID:
+            said.append(f"and {len(faults) - MOST_SAID} more")
+        raise _Wrong(f"Its arguments do not fit: {'; '.join(said)}") from None
 
 
-def _said(place: Sequence[int | str], kind: str, message: str) -> str:
-    what = "there is no such argument" if kind == "extra_forbidden" else message
-    named = short(".".join(map(str, place))) if place else "all of them"
-    return f"{named}: {what}"
+def _said(fault: ErrorDetails) -> str:
+    """What is wrong with an argument, or with all of them."""
+    what = fault["msg"]
+    if fault["type"] == "extra_forbidden":
+        what = "there is no such argument"
+    if not fault["loc"]:
+        return f"all of them: {what}"
+    place = ".".join(map(str, fault["loc"]))
+    return f"{short(place)}: {what}"
 
 
 def _unread(answer: str, one: Unread, known: Known) -> Fault:
     """The fault of what could not be read, with the command that it may have been."""
     head = answer[one.begin : min(one.upto, one.begin + PEEK)]
-    if not head.startswith("{"):
-        head = ""
-    cmd_id, name = MEANT_ID.search(head), MEANT_NAME.search(head)
-    return _fault(
-        answer,
-        one.position,
-        one.what,
-        known,
-        cmd_id=cmd_id[1] if cmd_id else "",
-        name=_meant(name[1], None) if name else "",
-        left_out=0 if one.repaired else one.upto - one.begin,
-        repaired=one.repaired,
-    )
+    cmd_id = name = ""
+    if head.startswith("{"):
+        cmd_id = _first(MEANT_ID, head)
+        name = _meant(_first(MEANT_NAME, head), None)
+    fault = _fault(answer, one.position, one.what, known, cmd_id=cmd_id, name=name)
+    return replace(fault, left_out=one.left_out, repaired=one.repaired)
 
 
-def _fault(text: str, position: int, what: str, known: Known, *, name: str, **others: Any) -> Fault:
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    """What its group holds where it first stands in the text; empty where it does not."""
+    found = pattern.search(text)
+    if found is None:
+        return ""
+    return found[1]
+
+
+def _fault(text: str, position: int, what: str, known: Known, *, cmd_id: str, name: str) -> Fault:
     near = text[position : position + NEAR].strip().partition("\n")[0]
-    shown = "".join(one if one.isprintable() else MARK for one in near)
-    return Fault(
-        position=position,
-        what=what,
-        near=shown or "the end",
-        name=name[:NEAR] if name.isprintable() else "",
-        help=help_line(name, known[name]) if name in known else "",
-        **others,
-    )
+    for letter in near:
+        if not letter.isprintable():
+            near = near.replace(letter, MARK)
+    fault = Fault(position=position, what=what, near=near or "the end", cmd_id=cmd_id)
+    if name in known:
+        fault = replace(fault, help=help_line(name, known[name]))
+    if name.isprintable():
+        fault = replace(fault, name=name[:NEAR])
+    return fault

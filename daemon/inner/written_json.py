@@ -60,6 +60,18 @@ class Unread:
     what: str
     repaired: bool = False
 
+    @property
+    def left_out(self) -> int:
+        """How many characters were not read."""
+        if self.repaired:
+            return 0
+        return self.upto - self.begin
+
+
+def unread(begin: int, upto: int, what: str, *, repaired: bool = False) -> Unread:
+    """What went wrong at its beginning."""
+    return Unread(begin=begin, position=begin, upto=upto, what=what, repaired=repaired)
+
 
 class WrittenJson:
     """Reads objects out of one answer."""
@@ -77,21 +89,32 @@ class WrittenJson:
 
     def objects(self, start: int, end: int) -> Iterator[Found | Unread]:
         """All that stands between these places, in order. It may be left at any time."""
-        at, opened = start, -1
-        while (at := SPACE.match(self._text, at, end).end()) < end:  # type: ignore[union-attr]  # it always matches
-            if mark := self._decoration(at, end):
+        at = self._past_space(start, end)
+        opened = -1
+        while at < end:
+            mark = self._decoration(at, end)
+            if mark:
                 at = mark
             elif self._text[at] == "]":
-                at, opened = at + 1, -1
+                at += 1
+                opened = -1
             elif self._text[at] == "[" and opened < 0:
-                at, opened = at + 1, at
+                opened = at
+                at += 1
             else:
                 one = self._one(at, end)
                 yield one
                 at = one.upto
-                opened = opened if isinstance(one, Found) else -1
+                if isinstance(one, Unread):
+                    opened = -1
+            at = self._past_space(at, end)
         if opened >= 0:
-            yield Unread(begin=opened, position=opened, upto=end, what=UNCLOSED_LIST, repaired=True)
+            yield unread(opened, end, UNCLOSED_LIST, repaired=True)
+
+    def _past_space(self, at: int, end: int) -> int:
+        found = SPACE.match(self._text, at, end)
+        assert found  # it may be empty
+        return found.end()
 
     def _decoration(self, at: int, end: int) -> int:
         """Where a bullet or the line of a fence that stands here ends; 0 where there is none."""
@@ -113,9 +136,7 @@ class WrittenJson:
             if self._is_deep(at, error.pos):
                 return self._unread(at, at, DEEP, end)
             if error.pos >= end or self._begins_line(at, error.pos, end):
-                return Unread(
-                    begin=at, position=at, upto=self._next(at, min(error.pos, end), end), what=UNENDED
-                )
+                return unread(at, self._next(at, min(error.pos, end), end), UNENDED)
             return self._unread(at, error.pos, _not_json(error.msg), end)
         if self._is_deep(at, upto):
             return self._unread(at, at, DEEP, end)
@@ -123,7 +144,7 @@ class WrittenJson:
             said = f"Something else follows the object on its line, so it was not read: {EXPECTED}"
             return self._unread(at, upto, said, end)
         if self._faults:
-            return Unread(begin=at, position=at, upto=upto, what=self._faults[0])
+            return unread(at, upto, self._faults[0])
         return Found(value=writable_value(value), position=at, upto=upto)
 
     def _unread(self, at: int, wrong: int, what: str, end: int) -> Unread:
@@ -141,7 +162,9 @@ class WrittenJson:
     def _next(self, at: int, wrong: int, end: int) -> int:
         if self._begins_line(at, wrong, end):
             wrong = self._text.rfind("\n", 0, wrong) + 1
-        deepest = self._indentation(at) if self._text[at] == "{" else end
+        deepest = end
+        if self._text[at] == "{":
+            deepest = self._indentation(at)
         for opening in OPENING.finditer(self._text, wrong, end):
             if len(opening[1]) <= deepest:
                 return opening.start()
@@ -166,7 +189,8 @@ class WrittenJson:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) < len(pairs):
-            [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+            names = [name for name, _ in pairs]
+            [(twice, _)] = Counter(names).most_common(1)
             self._faults.append(f"The key {short(twice)} stands twice in one object: write it once")
         return value
 
@@ -177,7 +201,9 @@ class WrittenJson:
         return int(digits)
 
     def _number(self, digits: str) -> float:
-        number = float(digits) if len(digits) <= LONGEST_NUMBER else math.inf
+        number = math.inf
+        if len(digits) <= LONGEST_NUMBER:
+            number = float(digits)
         if not math.isfinite(number):
             self._faults.append("A number is too large or too long: write a usual one")
             return 0.0
@@ -189,7 +215,9 @@ class WrittenJson:
 
 def short(text: str, most: int = 40) -> str:
     """The beginning of a text in quotation marks, on one line: it can be shown anywhere."""
-    cut = text if len(text) <= most else f"{text[:most]}…"
+    cut = text
+    if len(text) > most:
+        cut = f"{text[:most]}…"
     return json.dumps(writable(cut), ensure_ascii=not cut.isprintable())
 
 
