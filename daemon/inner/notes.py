@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple

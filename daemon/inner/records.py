@@ -287,10 +287,7 @@ class Records(Projection):
         if not knows(row.view, row.wrote):
             return False
         concepts = self._rows[CONCEPTS]
-        for end in row.ends:
-            if end not in concepts or not self._seen_by(concepts[end], knows):
-                return False
-        return True
+        return all(end in concepts and self._seen_by(concepts[end], knows) for end in row.ends)
 
     def _is_pinned(self, number: int, knows: Knows) -> bool:
         return any(knows(view) for view in self._pinned.get(number, ()))

@@ -1,4 +1,4 @@
-"""What the conversations have taken up of the notes, and when nothing of that goes on any more. For notes.py."""
+"""Which notes the conversations have taken up, and when all is over that was begun about one. For notes.py."""
 
 from __future__ import annotations
 
