@@ -1,4 +1,4 @@
-"""Which notes the conversations have taken up, and when all is over that was begun about one. For notes.py."""
+"""Which notes the conversations have taken up, and when all is over about one: for notes.py."""
 
 from __future__ import annotations
 
