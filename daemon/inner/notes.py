@@ -296,7 +296,7 @@ class Notes(Projection):
             case "cleanup.notes":
                 self._clean_up(args.get("older_than_days"), entry.at)
 
-    def _mark(self, ids: Collection[int], **marks: bool) -> None:
+    def _mark(self, ids: Collection[int], **marks: Any) -> None:
         for id in ids:
             note = self.get(id)
             if note:
