@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from daemon.engine.writable import MARK, writable
 from daemon.inner.helping import ALIASES, help_line, nearest
@@ -297,7 +296,7 @@ def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseM
         raise _Wrong(f"Its arguments do not fit: {'; '.join(said)}") from None
 
 
-def _said(fault: ErrorDetails) -> str:
+def _said(fault: Mapping[str, Any]) -> str:
     """What is wrong with an argument, or with all of them."""
     what = fault["msg"]
     if fault["type"] == "extra_forbidden":

@@ -15,16 +15,7 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from daemon.engine.event import Entry, Event
-from daemon.inner.note import (
-    PRIORITIES,
-    Filter,
-    Note,
-    Priority,
-    Tag,
-    note_of,
-    tag_name,
-    written,
-)
+from daemon.inner.note import PRIORITIES, Filter, Note, Priority, Tag, note_of, tag_name, written
 from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
 from daemon.inner.taken import Taken
