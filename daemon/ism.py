@@ -22,11 +22,12 @@ from daemon.mind.acting import (
     carry_out,
     introduced,
 )
-from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, choice_schema, read_choice
+from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, read_choice
 from daemon.mind.chooser import CheckInterrupt, Chooser, FunctionChooser, Interrupt, Invoke, Meanwhile, Prompt
 from daemon.mind.choosing import Wording, fenced, filled
 from daemon.mind.recall import plain
-from daemon.mind.stagnation import Stagnation
+from daemon.mind.schemas import choice_schema
+from daemon.mind.stagnation import Seen, Stagnation
 
 __all__ = [
     "DONE",
@@ -73,20 +74,17 @@ async def run_ism(
     async function to a str, what the callables raise, and of what handlers raise only EngineErrors and what
     is no Exception: all else the chooser is told.
     """
-    chooser = invoke_llm if isinstance(invoke_llm, Chooser) else FunctionChooser(invoke_llm, check_interrupt)
-    if chooser is invoke_llm and check_interrupt:
-        raise TypeError("a Chooser says itself what interrupts the run: check_interrupt would not be asked")
+    chooser = _chooser(invoke_llm, check_interrupt)
     run = _Run(
         context=prompt_context,
         actions=_by_name(actions),
-        schema=choice_schema({one.name: one.args for one in actions}),
+        schema=choice_schema({action.name: action.args for action in actions}),
         chooser=chooser,
         rounds=max_loops,
         wording=wording,
         most_actions=most_actions,
     )
-    listed = "\n".join(introduced(one, wording) for one in actions)
-    run.tell(filled(wording.head, goal=goal, playbook=playbook, actions=listed))
+    run.introduce(goal, playbook)
     while True:
         reason = await run.round()
         if reason is None:
@@ -95,6 +93,25 @@ async def run_ism(
         if not await chooser.goes_on(result):
             return result
         run.done = 0
+
+
+def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | None) -> Chooser:
+    """Who chooses. Raises TypeError for a Chooser that would not ask the function it is given."""
+    if not isinstance(invoke_llm, Chooser):
+        return FunctionChooser(invoke_llm, check_interrupt)
+    if check_interrupt:
+        raise TypeError("a Chooser says itself what interrupts the run: check_interrupt would not be asked")
+    return invoke_llm
+
+
+def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
+    """The actions by their names. Raises ValueError where two have the same one."""
+    named: dict[str, Action] = {}
+    for action in actions:
+        if action.name in named:
+            raise ValueError(f"two actions of one run are named {action.name}")
+        named[action.name] = action
+    return named
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,6 +137,11 @@ class _Run:
     next_process: str | None = None
     stagnation: Stagnation = field(default_factory=Stagnation)
 
+    def introduce(self, goal: str, playbook: str) -> None:
+        """The chooser is told first what is to be reached, by which rules, and what it may choose."""
+        listed = "\n".join(introduced(action, self.wording) for action in self.actions.values())
+        self.tell(filled(self.wording.head, goal=goal, playbook=playbook, actions=listed))
+
     async def round(self) -> StopReason | None:
         """Ask for a choice, carry it out, tell what came of it; why the run ends here, if it does."""
         if await self.stopped():
@@ -130,14 +152,20 @@ class _Run:
         choice = await self.choose()
         if not isinstance(choice, Choice):
             return choice
-        self.log.append(f"Loop {self.loops}: chose {[one.name for one in choice.actions]} — {choice.why}")
+        self.log.append(f"Loop {self.loops}: chose {choice.names} — {choice.why}")
         self.done += 1
         self.loops += 1
         came = await self.follow(choice)
-        end = came[-1].end or self.circling(choice, came)
-        results = "\n".join(one.note for one in came if one.note)
-        if results:
-            self.tell(filled(self.wording.results, results=results))
+        notes = [one.note for one in came if one.note]
+        end = came[-1].end
+        if end is None:
+            match self.circles(choice, came, notes):
+                case "nudge":
+                    notes.append(self.wording.nudge)
+                case "end":
+                    end = "stagnation"
+        if notes:
+            self.tell(filled(self.wording.results, results="\n".join(notes)))
         return end
 
     async def stopped(self) -> bool:
@@ -198,20 +226,21 @@ class _Run:
             came.append(one)
             if one.end:
                 return came
-        more = [one.name for one in once[self.most_actions :]]
-        if more:
-            came.append(self.refuse(", ".join(more), filled(self.wording.too_many, most=self.most_actions)))
-        came += [Came(note=filled(self.wording.twice, name=plain(one.name))) for one in choice.twice()]
-        if choice.ends():
+        left = [chosen.name for chosen in once[self.most_actions :]]
+        if left:
+            came.append(self.refuse(", ".join(left), filled(self.wording.too_many, most=self.most_actions)))
+        for name in choice.twice():
+            note = filled(self.wording.twice, name=plain(name))
+            came.append(Came(note=note))
+        if choice.ends:
             came.append(await self.end(came))
         return came
 
     async def act(self, chosen: Chosen, *, alone: bool) -> Came:
-        """Carry it out, unless the run was stopped, or something new came first."""
-        if await self.stopped():
-            return self.refuse(chosen.name, self.wording.stopped, end="interrupted")
-        if self.news:
-            return self.refuse(chosen.name, self.wording.stale)
+        """Carry it out, unless something stands in the way."""
+        overtaken = await self.overtaken(chosen.name)
+        if overtaken:
+            return overtaken
         try:
             action = self.possible(chosen.name, alone=alone)
             came = await carry_out(action, chosen.args, self.context, self.log, self.wording)
@@ -222,6 +251,14 @@ class _Run:
         self.next_process = came.next_process
         return came
 
+    async def overtaken(self, name: str) -> Came | None:
+        """It is not carried out where the run was stopped, or something new came first."""
+        if await self.stopped():
+            return self.refuse(name, self.wording.stopped, end="interrupted")
+        if self.news:
+            return self.refuse(name, self.wording.stale)
+        return None
+
     def possible(self, name: str, *, alone: bool) -> Action:
         """The action of this name. Raises Refused where it cannot be carried out now."""
         action = self.actions.get(name)
@@ -229,7 +266,7 @@ class _Run:
             raise Refused(filled(self.wording.unknown, names=", ".join(sorted(self.actions))))
         if action.exclusive and not alone:
             raise Refused(self.wording.exclusive)
-        reason = action.available() if action.available else None
+        reason = action.available()
         if reason:
             raise Refused(filled(self.wording.unavailable, reason=fenced(reason)))
         return action
@@ -241,30 +278,29 @@ class _Run:
         return Came(note=note, ok=False, end=end)
 
     async def end(self, beside: Sequence[Came]) -> Came:
-        """DONE, unless something new came, or something that was chosen beside it was not carried out."""
-        if await self.stopped():
-            return self.refuse(DONE, self.wording.stopped, end="interrupted")
-        if self.news:
-            return self.refuse(DONE, self.wording.stale)
+        """DONE, unless something stands in the way, or what was chosen beside it was not carried out."""
+        overtaken = await self.overtaken(DONE)
+        if overtaken:
+            return overtaken
         if not all(one.ok for one in beside):
             return self.refuse(DONE, self.wording.undone)
         return Came(note="", end="done")
 
-    def circling(self, choice: Choice, came: list[Came]) -> StopReason | None:
-        """Does the run go round in circles? Adds a nudge to what the chooser is told, or ends it."""
+    def circles(self, choice: Choice, came: Sequence[Came], notes: Sequence[str]) -> Seen:
+        """Does the run go round in circles: the same chosen again, and the same come of it?"""
         if any(one.waits for one in came):
             self.stagnation.forget()
-            return None
+            return ""
         chosen = [one.identity for one in choice.once()]
-        seen = self.stagnation.notice("\n".join([*chosen, *(one.note for one in came)]))
-        if seen == "nudge":
-            came.append(Came(note=self.wording.nudge))
-        return "stagnation" if seen == "end" else None
+        return self.stagnation.notice("\n".join([*chosen, *notes]))
 
     def result(self, reason: StopReason) -> ISMResult:
         """What the run came to."""
+        last = None
+        if self.responses:
+            last = self.responses[-1]
         return ISMResult(
-            self.responses[-1] if self.responses else None,
+            last,
             self.next_process,
             stop_reason=reason,
             responses=tuple(self.responses),
@@ -273,13 +309,3 @@ class _Run:
             log=tuple(self.log),
             parts=tuple(self.parts),
         )
-
-
-def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
-    """The actions by their names. Raises ValueError where two have the same one."""
-    named: dict[str, Action] = {}
-    for one in actions:
-        if one.name in named:
-            raise ValueError(f"two actions of one run are named {one.name}")
-        named[one.name] = one
-    return named

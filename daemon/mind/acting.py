@@ -6,7 +6,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +22,10 @@ End = Literal["done", "finished", "transition", "interrupted", "loops", "stagnat
 StopReason = End | Bound
 """Why a run ended: DONE; an action that ends it; another process; a stop; circles; a bound; the chooser
 would not answer; none readable."""
+
+
+def _always() -> None:
+    """Nothing says that it is not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Action:
     args: type[BaseModel] | None = None
     terminal: bool = False
     exclusive: bool = False
-    available: Callable[[], str | None] | None = None
+    available: Callable[[], str | None] = _always
 
     def __post_init__(self) -> None:
         if self.name.strip().casefold() in ("", DONE.casefold()):
@@ -121,24 +125,34 @@ async def carry_out(action: Action, given: object, context: str, lines: list[str
             raise
         log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
         text = filled(wording.raised, error=fenced(f"{type(error).__name__}: {error}"))
-        return Came(note=_noted(action, text, lines, before, wording), ok=False)
-    end: StopReason | None = "finished" if action.terminal else None
+        came = Came(note=text, ok=False)
+    else:
+        came = _came_of(outcome, action)
+    told = lines[before:]
+    if came.note:
+        lines.append(f"{action.name}: {came.note}")
+        told.append(came.note)
+    note = "\n".join(line for line in told if line)
+    return replace(came, note=result_of(action.name, note or wording.quiet))
+
+
+def _came_of(outcome: object, action: Action) -> Came:
+    """What a handler's outcome means for the run; the note is what was found."""
+    end: StopReason | None = None
+    if action.terminal:
+        end = "finished"
     match outcome:
-        case Waiting(text=found):
-            pass
-        case Finish(response=found):
-            end = "finished"
-        case ISMResult(response=found, next_process=process):
-            end = "transition" if process else end
-        case _:
-            found = outcome
-    return Came(
-        note=_noted(action, "" if found is None else str(found), lines, before, wording),
-        end=end,
-        waits=isinstance(outcome, Waiting),
-        response=found if isinstance(outcome, ISMResult | Finish) else None,
-        next_process=outcome.next_process if isinstance(outcome, ISMResult) else None,
-    )
+        case None:
+            return Came(note="", end=end)
+        case Waiting(text=text):
+            return Came(note=str(text), end=end, waits=True)
+        case Finish(response=response):
+            return Came(note=str(response or ""), end="finished", response=response)
+        case ISMResult(response=response, next_process=process):
+            if process:
+                end = "transition"
+            return Came(note=str(response or ""), end=end, response=response, next_process=process)
+    return Came(note=str(outcome), end=end)
 
 
 def introduced(action: Action, wording: Wording) -> str:
@@ -152,22 +166,18 @@ def introduced(action: Action, wording: Wording) -> str:
 
 async def answer(given: Any) -> Any:
     """What a callable gave, or what it promised."""
-    return await given if inspect.isawaitable(given) else given
+    if inspect.isawaitable(given):
+        return await given
+    return given
 
 
 def _arguments(action: Action, given: object, wording: Wording) -> dict[str, BaseModel]:
     """Its arguments, checked. Raises Refused where they are wrong."""
     if action.args is None:
         return {}
+    if given is None:
+        given = {}
     try:
-        return {"args": action.args.model_validate({} if given is None else given)}
+        return {"args": action.args.model_validate(given)}
     except ValidationError as error:
         raise Refused(filled(wording.bad_arguments, error=fenced(wrong_in(error, "args")))) from None
-
-
-def _noted(action: Action, text: str, lines: list[str], before: int, wording: Wording) -> str:
-    """What the chooser is told: the lines that were added to the log, and what was found."""
-    told = [line for line in (*lines[before:], text) if line]
-    if text:
-        lines.append(f"{action.name}: {text}")
-    return result_of(action.name, "\n".join(told) or wording.quiet)

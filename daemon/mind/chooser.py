@@ -36,8 +36,10 @@ class Prompt:
         """
         texts = [self.context]
         for part in self.parts:
-            own = part.role == "assistant"
-            texts.append(filled(self.wording.chose, choice=part.text) if own else part.text)
+            text = part.text
+            if part.role == "assistant":
+                text = filled(self.wording.chose, choice=text)
+            texts.append(text)
         return "\n\n".join([*texts, self.question])
 
 
@@ -86,7 +88,9 @@ class FunctionChooser(Chooser):
         return await asked(self._invoke, prompt.text)
 
     async def interrupt(self) -> Meanwhile:
-        return meanwhile(await answer(self._check())) if self._check else Meanwhile()
+        if self._check is None:
+            return Meanwhile()
+        return meanwhile(await answer(self._check()))
 
 
 def meanwhile(came: Interrupt) -> Meanwhile:
@@ -95,7 +99,13 @@ def meanwhile(came: Interrupt) -> Meanwhile:
         came = (came,)
     if not isinstance(came, tuple):
         return Meanwhile(stopped=bool(came))
-    return Meanwhile(parts=tuple(Part("user", one) if isinstance(one, str) else one for one in came))
+    return Meanwhile(parts=tuple(map(_part, came)))
+
+
+def _part(text: str | Part) -> Part:
+    if isinstance(text, str):
+        return Part("user", text)
+    return text
 
 
 async def asked(invoke: Invoke, prompt: str) -> str:

@@ -62,7 +62,8 @@ class Wording:
 
 def wording(text: str) -> Wording:
     """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError."""
-    if problems := [*faults(text)]:
+    problems = list(faults(text))
+    if problems:
         raise ValueError("; ".join(problems))
     return Wording(**_parts(text))
 
@@ -74,16 +75,19 @@ def faults(text: str) -> Iterator[str]:
         if name not in usual:
             yield f"it has a part `{name}`, which nobody reads: {', '.join(usual)} are read"
             continue
-        template, known = Template(part), set(Template(usual[name]).get_identifiers())
+        template = Template(part)
         if not template.is_valid():
             yield f"its part `{name}` has a `$` that begins no placeholder (write `$$` for a dollar sign)"
-        elif given := set(template.get_identifiers()) ^ known:
-            yield f"its part `{name}` has other placeholders than it needs: ${', $'.join(sorted(given))}"
+            continue
+        known = set(Template(usual[name]).get_identifiers())
+        other = known.symmetric_difference(template.get_identifiers())
+        if other:
+            yield f"its part `{name}` has other placeholders than it needs: ${', $'.join(sorted(other))}"
 
 
 def _parts(text: str) -> dict[str, str]:
-    _, *found = PART.split(text)
-    return {name: part.strip() for name, part in zip(found[::2], found[1::2], strict=True)}
+    _, *found = map(str.strip, PART.split(text))
+    return dict(zip(found[::2], found[1::2], strict=True))
 
 
 def filled(text: str, **words: object) -> str:
@@ -98,7 +102,11 @@ def result_of(name: str, text: str) -> str:
 
 def wrong_in(error: ValidationError, whole: str = "it") -> str:
     """What is wrong with which part of a value that a model wrote, or with the whole, which is called so."""
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}" for one in error.errors())
+    wrong = []
+    for one in error.errors():
+        place = ".".join(map(str, one["loc"])) or whole
+        wrong.append(f"{place}: {one['msg']}")
+    return "; ".join(wrong)
 
 
 def fenced(text: str, most: int = MOST_ERROR) -> str:

@@ -58,6 +58,9 @@ FRAME = '<message from="'
 """How begins what came from an action, another thread or a person."""
 THREAD = f"{FRAME}sess-"
 
+Seen = Literal["", "nudge", "end"]
+"""What a round calls for: nothing, a nudge where it closes a circle, the end where a nudge was in vain."""
+
 
 def normalised(text: str) -> str:
     """The text without what makes no difference: how it is set, and numbers that only count on.
@@ -140,8 +143,8 @@ class Stagnation:
         self._rounds: list[str] = []
         self._nudged = False
 
-    def notice(self, this: str) -> Literal["", "nudge", "end"]:
-        """What this round calls for: a nudge where it closes a circle, the end where a nudge was in vain."""
+    def notice(self, this: str) -> Seen:
+        """What this round calls for."""
         self._rounds.append(this if self._exact else mark_of(this))
         if not self._circles():
             self._nudged = False

@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import MONOLOGUE, Answer
 from daemon.mind.asking import Ask, openly, speechless
-from daemon.mind.choice import Unreadable, answer_schema, json_values
+from daemon.mind.choice import Unreadable, json_values
 from daemon.mind.choosing import fenced, wrong_in
 from daemon.mind.pipeline import converse
 from daemon.mind.prompting import in_sections
 from daemon.mind.recall import remember
+from daemon.mind.schemas import answer_schema
 from daemon.mind.sections import spoken
 from daemon.mind.tags import STEPS
 from daemon.mind.wording import SOUL, fill, name_of

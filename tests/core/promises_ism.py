@@ -76,7 +76,7 @@ CHOOSES = (
     rule(
         "what is not available now is refused",
         "ism.py",
-        "reason = action.available() if action.available else None",
+        "reason = action.available()",
         'reason = ""',
         FEEDBACK + "test_what_is_not_available_now_is_told_and_stays_in_the_schema",
     ),
@@ -151,15 +151,15 @@ INTERRUPTS = (
     rule(
         "after a stop nothing more of a choice is done",
         "ism.py",
-        "        if await self.stopped():\n            return self.refuse(chosen",
-        "        if False:\n            return self.refuse(chosen",
+        "        if await self.stopped():\n            return self.refuse(name",
+        "        if False:\n            return self.refuse(name",
         "tests/ism/test_interrupts.py::test_a_stop_ends_the_run",
     ),
     rule(
         "what came first makes the rest of a choice stale",
         "ism.py",
-        "        if self.news:\n            return self.refuse(chosen",
-        "        if False:\n            return self.refuse(chosen",
+        "        if self.news:\n            return self.refuse(name",
+        "        if False:\n            return self.refuse(name",
         MIDWAY + "test_more_context[before an action]",
     ),
     rule(

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from daemon.mind.choice import AS_TEXT, choice_schema, read_choice
+from daemon.mind.choice import read_choice
+from daemon.mind.schemas import AS_TEXT, choice_schema
 from tests.ism.chooser import Chooser, Deeds, choose, run
 
 

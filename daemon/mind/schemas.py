@@ -1,0 +1,141 @@
+"""The JSON schemas that answers are held to: a choice of actions, and a form of one's own.
+
+Their limits are those of Claude's API: closed objects, no recursion, few optional and union-typed properties.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from daemon.mind.choice import DONE
+
+MOST_OPTIONAL = 24
+MOST_UNIONS = 16
+FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+)
+NEEDLESS = ("title", "$defs", "discriminator")
+"""What pydantic says of a schema, and no model needs to be told."""
+AS_TEXT = {"type": "string", "description": "the arguments, as JSON text"}
+
+Schema = dict[str, Any]
+
+
+class _Open(Exception):
+    """This cannot be said in a closed schema."""
+
+
+def choice_schema(args: Mapping[str, type[BaseModel] | None]) -> Schema:
+    """The schema of a choice among these actions and DONE, names sorted: a plain name, or name and args.
+
+    Arguments that cannot be said within the limits are asked for as JSON in a string.
+    """
+    plain = [DONE]
+    typed: list[Schema] = []
+    for name, model in sorted(args.items()):
+        if model is None:
+            plain.append(name)
+            continue
+        said = _typed(name, _arguments(model))
+        if not _fits([*typed, said]):
+            said = _typed(name, AS_TEXT)
+        typed.append(said)
+    action: Schema = {"enum": sorted(plain)}
+    if typed:
+        action = {"anyOf": [action, *typed]}
+    actions = {"type": "array", "minItems": 1, "items": action}
+    return _object({"why": {"type": "string"}, "actions": actions})
+
+
+def answer_schema(model: type[BaseModel]) -> Schema | None:
+    """The schema that an answer of this form can be held to; None where no closed one can say it."""
+    schema = _arguments(model)
+    if schema is AS_TEXT or not _fits([schema]):
+        return None
+    return schema
+
+
+def _typed(name: str, args: Schema) -> Schema:
+    return _object({"name": {"const": name}, "args": args})
+
+
+def _object(properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _arguments(model: type[BaseModel]) -> Schema:
+    whole = model.model_json_schema()
+    try:
+        return _closed(whole, whole.get("$defs", {}), ())
+    except _Open:
+        return AS_TEXT
+
+
+def _fits(schemas: list[Schema]) -> bool:
+    """Are these, as the alternatives of one list, within the limits?"""
+    optional, unions = 0, 0
+    for node in _nodes({"anyOf": schemas}):
+        optional += len(node.get("properties", ())) - len(node.get("required", ()))
+        if "anyOf" in node:
+            unions += 1
+    return optional <= MOST_OPTIONAL and unions <= MOST_UNIONS
+
+
+def _nodes(schema: Schema) -> Iterator[Schema]:
+    yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    if "items" in schema:
+        inner.append(schema["items"])
+    for one in inner:
+        yield from _nodes(one)
+
+
+def _closed(schema: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
+    """A schema in the form that structured output takes; what else it says goes into its description."""
+    rest = {key: value for key, value in schema.items() if key not in NEEDLESS}
+    if "$ref" in rest:
+        name = rest.pop("$ref").rpartition("/")[2]
+        if name in within:
+            raise _Open
+        return _closed({**defs[name], **rest}, defs, (*within, name))
+    shape = _shape(rest, defs, within)
+    description = rest.pop("description", "")
+    for key, value in rest.items():
+        description += f" {{{key}: {json.dumps(value)}}}"
+    if description:
+        shape["description"] = description.lstrip()
+    return shape
+
+
+def _shape(rest: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
+    """What kind of value it is; takes out of `rest` whatever is said thereby."""
+    for key in ("anyOf", "oneOf"):
+        if key in rest:
+            return {"anyOf": [_closed(one, defs, within) for one in rest.pop(key)]}
+    kind = rest.pop("type", None)
+    for key in ("enum", "const"):
+        if key in rest:
+            return {key: rest.pop(key)}
+    match kind:
+        case "object" if "properties" in rest and not rest.pop("additionalProperties", False):
+            fields = {name: _closed(one, defs, within) for name, one in rest.pop("properties").items()}
+            return {**_object(fields), "required": rest.pop("required", [])}
+        case "array" if "items" in rest:
+            array = {"type": kind, "items": _closed(rest.pop("items"), defs, within)}
+            if rest.get("minItems") in (0, 1):
+                array["minItems"] = rest.pop("minItems")
+            return array
+        case "string" if rest.get("format") in FORMATS:
+            return {"type": kind, "format": rest.pop("format")}
+        case "string" | "integer" | "number" | "boolean" | "null":
+            return {"type": kind}
+    raise _Open
