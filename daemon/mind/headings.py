@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 
-from daemon.mind.marks import Mark, Token
+from daemon.mind.marks import Mark, Token, begins_any
 
-COLONS = ":\uff1a"
-DECORATION = "*_#(-• \t"
+COLONS = frozenset(":\uff1a")
+DECORATION = frozenset("*_#(-• \t")
 """What may stand before the name: `**Aside:**`, `## Aside`, `(aside: …)`."""
-CLOSES = "*_)"
+CLOSES = frozenset("*_)")
+AFTER = CLOSES | frozenset(" \t")
+"""What may stand between the name and its colon."""
 MOST = 16
 """Characters of decoration at the most."""
 Heading = Generator[None, str, tuple[Token, str]]
@@ -18,33 +20,42 @@ Heading = Generator[None, str, tuple[Token, str]]
 
 def heading(char: str, tags: Collection[str]) -> Heading:
     """A line that begins with the name of one of these tags, decorated or before a colon, or another text."""
-    held, name = "", ""
-    while char and char in DECORATION and len(held) < MOST:
+    held = ""
+    while char in DECORATION and len(held) < MOST:
         held += char
         char = yield
     decorated = bool(held.strip())
-    while char.isalpha() and any(tag.startswith((name + char).lower()) for tag in tags):
+    name = ""
+    while char.isalpha() and begins_any((name + char).lower(), tags):
         name += char
         char = yield
     held += name
-    if name.lower() not in tags:
-        return (held, char) if held else (char, (yield))
+    if name.lower() in tags:
+        return (yield from _after_name(held, name.lower(), char, decorated=decorated))
+    if held:
+        return held, char
+    return char, (yield)
+
+
+def _after_name(held: str, name: str, char: str, *, decorated: bool) -> Heading:
+    """What follows the name decides whether it is a heading: a colon, the end of the line, a bracket."""
     after = ""
-    while char and char in f"{CLOSES} \t" and len(after) < MOST:
+    while char in AFTER and len(after) < MOST:
         after += char
         char = yield
-    if char and char in COLONS:
-        return (yield from label(held + after, name.lower(), char))
-    if decorated and (char in "\n" or ")" in after):
-        return Mark(kind="label", name=name.lower(), raw=held + after), char
-    return held + after, char
+    held += after
+    if char in COLONS:
+        return (yield from label(held, name, char))
+    if decorated and (char in ("\n", "") or ")" in after):
+        return Mark(kind="label", name=name, raw=held), char
+    return held, char
 
 
 def label(held: str, name: str, char: str) -> Heading:
     """The colon behind the name, and what closes its emphasis."""
     held += char
     char = yield
-    while char and char in CLOSES and len(held) < MOST * 4:
+    while char in CLOSES and len(held) < MOST * 4:
         held += char
         char = yield
     return Mark(kind="label", name=name, raw=held), char

@@ -55,6 +55,11 @@ class Mark:
 Token = str | Mark
 
 
+def begins_any(text: str, names: Collection[str]) -> bool:
+    """Does one of these names begin so?"""
+    return any(name.startswith(text) for name in names)
+
+
 def kind_of(
     name: str, tags: Collection[str], hidden: Collection[str]
 ) -> Literal["tag", "thought", "other", "text"]:
@@ -66,5 +71,9 @@ def kind_of(
         return "text"
     words = PARTS.findall(HUMP.sub(" ", name).lower())
     if any(word in THOUGHTS or word in hidden for word in words):
-        return "thought" if words[0] not in ADDRESSES else "text"
-    return "text" if lower in HTML else "other"
+        if words[0] in ADDRESSES:
+            return "text"
+        return "thought"
+    if lower in HTML:
+        return "text"
+    return "other"

@@ -10,15 +10,19 @@ from collections.abc import Generator, Iterable
 
 from daemon.mind.code import LONGEST, Code
 from daemon.mind.headings import COLONS, DECORATION, heading, label
-from daemon.mind.marks import BRACKETED, LINKED, LONGEST_NAME, THOUGHTS, Mark, Token, kind_of
+from daemon.mind.marks import BRACKETED, LINKED, LONGEST_NAME, THOUGHTS, Mark, Token, begins_any, kind_of
 
 PLAIN = re.compile(r"[^<◁\[`\n]+")
 """What cannot begin a mark within a line."""
-OPENERS, CLOSERS = "<◁", ">▷"
-ENDS = OPENERS + CLOSERS + "`"
-"""What ends a tag, or shows that it is none."""
-BARS = "|\uff5c"
+OPENERS = frozenset("<◁")
+CLOSERS = frozenset(">▷")
+ENDS = OPENERS | CLOSERS | {"`", ""}
+"""What ends a tag, or shows that it is none; the end of the answer, too."""
+BARS = frozenset("|\uff5c")
 """`<|name|>` is a control token of a model's format, as in harmony."""
+TAG_SIGNS = frozenset("_:.-")
+TOKEN_SIGNS = frozenset("_▁-")
+"""What may stand in the name of a tag, and of a token, besides letters and digits."""
 Reader = Generator[None, str, str]
 """Takes one character at a time, "" at the end; returns the first one that it did not use."""
 
@@ -32,6 +36,7 @@ class Scanner:
     def __init__(self, tags: Iterable[str], hidden: Iterable[str] = ()) -> None:
         self._tags = frozenset(tags)
         self._hidden = frozenset(hidden)
+        self._bracketed = BRACKETED | self._hidden
         self._code = Code(self._hidden)
         self._out: list[Token] = []
         self._plain = False
@@ -43,13 +48,14 @@ class Scanner:
         """Take the next piece of the answer; returns what is decided by now."""
         at = 0
         while at < len(delta):
-            run = PLAIN.match(delta, at) if self._plain else None
-            if run:
-                self._emit(run[0])
-                at = run.end()
-            else:
-                self._reader.send(delta[at])
-                at += 1
+            if self._plain:
+                run = PLAIN.match(delta, at)
+                if run:
+                    self._emit(run[0])
+                    at = run.end()
+                    continue
+            self._reader.send(delta[at])
+            at += 1
         return self._taken()
 
     def end(self) -> list[Token]:
@@ -68,7 +74,7 @@ class Scanner:
     def _read(self) -> Reader:
         char = yield
         while True:
-            if char in OPENERS and char:
+            if char in OPENERS:
                 char = yield from self._angle(char)
             elif char == "[":
                 char = yield from self._square()
@@ -94,10 +100,10 @@ class Scanner:
 
     def _angle(self, opener: str) -> Reader:
         """`<`, and what may be the name of a tag behind it."""
-        held, closing, name = opener, False, ""
         char = yield
-        if char and char in BARS:
-            return (yield from self._token(held + char))
+        if char in BARS:
+            return (yield from self._token(opener + char))
+        held, closing = opener, False
         while char.isspace() or (char == "/" and not closing):
             closing = closing or char == "/"
             held += char
@@ -105,36 +111,36 @@ class Scanner:
                 self._emit(held)
                 held = ""
             char = yield
-        while char and (char.isalnum() or char in "_:.-") and len(name) <= LONGEST_NAME:
+        name = ""
+        while (char.isalnum() or char in TAG_SIGNS) and len(name) <= LONGEST_NAME:
             name += char
             char = yield
-        held += name
+        return (yield from self._named(held + name, name, char, closing=closing))
+
+    def _named(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
+        """What comes after `<` and this name."""
         kind = kind_of(name, self._tags, self._hidden)
-        if not char and self._unfinished(kind, name):
-            return char
+        name = name.lower()
+        if not char and kind != "thought" and begins_any(name, self._tags | THOUGHTS):
+            return char  # it breaks off in what could have become a mark
         match kind:
-            case "tag" if closing or name.lower() not in self._hidden or self._code.says_block:
-                return (yield from self._rest_of_tag(held, name.lower(), char, closing=closing))
-            case "tag":
-                return (yield from self._open_hidden(held, name.lower(), char))
             case "thought":
-                return (yield from self._thought(held, name.lower(), char, closing=closing))
+                return (yield from self._thought(held, name, char, closing=closing))
             case "other":
-                return (yield from self._other(held, name.lower(), char, closing=closing))
+                return (yield from self._other(held, name, char, closing=closing))
+            case "tag" if closing or name not in self._hidden or self._code.says_block:
+                return (yield from self._rest_of_tag(held, name, char, closing=closing))
+            case "tag":
+                return (yield from self._open_hidden(held, name, char))
         self._emit(held)
         return char
 
-    def _unfinished(self, kind: str, name: str) -> bool:
-        """Does the answer break off in what could have become a mark that is ours, or a thought's?"""
-        known = (*self._tags, *THOUGHTS)
-        return kind != "thought" and any(one.startswith(name.lower()) for one in known)
-
     def _rest_of_tag(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """A tag of ours up to its last bracket. One that closes what is spoken closes it without one, too."""
-        while char and char not in ENDS and len(held) < LONGEST:
+        while char not in ENDS and len(held) < LONGEST:
             held += char
             char = yield
-        if char and char in CLOSERS:
+        if char in CLOSERS:
             self._emit(Mark(kind="tag", name=name, raw=held + char, closing=closing))
             return (yield)
         if closing and name not in self._hidden:
@@ -148,49 +154,52 @@ class Scanner:
         self._emit(Mark(kind="tag", name=name, raw=f"{held}>"))
         while char and char not in OPENERS and char not in CLOSERS:
             char = yield
-        return (yield) if char and char in CLOSERS else char
+        if char in CLOSERS:
+            return (yield)
+        return char
 
     def _thought(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """It is open at once; only a whole tag closes it."""
-        if not closing:
-            if char and char in CLOSERS:
-                self._emit(Mark(kind="thought", name=name, raw=held + char))
-                return (yield)
-            self._emit(Mark(kind="thought", name=name, raw=held))
-            return char
-        while char.isspace() and len(held) < LONGEST:
+        if closing:
+            while char.isspace() and len(held) < LONGEST:
+                held += char
+                char = yield
+        whole = char in CLOSERS
+        broken = closing and not whole
+        if whole:
             held += char
-            char = yield
-        whole = bool(char) and char in CLOSERS
-        raw = held + char if whole else held
-        self._emit(Mark(kind="thought", name=name, raw=raw, closing=True, broken=not whole))
-        return (yield) if whole else char
+        self._emit(Mark(kind="thought", name=name, raw=held, closing=closing, broken=broken))
+        if whole:
+            return (yield)
+        return char
 
     def _other(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """A tag that nobody knows; without its last bracket in the same line it is text."""
-        while char and char not in ENDS and char != "\n" and len(held) < LONGEST:
+        while char not in ENDS and char != "\n" and len(held) < LONGEST:
             held += char
             char = yield
-        if not (char and char in CLOSERS):
+        if char not in CLOSERS:
             self._emit(held)
             return char
         held += char
-        alone = held[-2] == "/"
-        self._emit(held if alone else Mark(kind="other", name=name, raw=held, closing=closing))
+        if held.endswith(("/>", "/▷")):
+            self._emit(held)
+        else:
+            self._emit(Mark(kind="other", name=name, raw=held, closing=closing))
         return (yield)
 
     def _token(self, held: str) -> Reader:
         """`<|name|>`."""
         name = ""
         char = yield
-        while char and (char.isalnum() or char in "_▁-") and len(name) < LONGEST_NAME:
+        while (char.isalnum() or char in TOKEN_SIGNS) and len(name) < LONGEST_NAME:
             name += char
             char = yield
         held += name
-        if name and char and char in BARS:
+        if name and char in BARS:
             held += char
             char = yield
-            if char and char in CLOSERS:
+            if char in CLOSERS:
                 self._emit(Mark(kind="token", name=name.lower().replace("▁", "_"), raw=held + char))
                 return (yield)
         if char:
@@ -210,19 +219,21 @@ class Scanner:
             name += char
             char = yield
         held += name
-        if may_label and char and char in COLONS and name.lower() in self._tags:
-            token, char = yield from label(held, name.lower(), char)
+        may_be_link = not closing and name in LINKED
+        name = name.lower()
+        if may_label and char in COLONS and name in self._tags:
+            token, char = yield from label(held, name, char)
             self._emit(token)
             return char
-        if char != "]" or name.lower() not in BRACKETED | self._hidden:
-            cut_off = not char and any(one.startswith(name.lower()) for one in BRACKETED | self._hidden)
-            if not cut_off:
-                self._emit(held)
+        if not char and begins_any(name, self._bracketed):
+            return char  # it breaks off in what could have become a mark
+        if char != "]" or name not in self._bracketed:
+            self._emit(held)
             return char
         held += char
         char = yield
-        if char == "(" and not closing and name in LINKED:
+        if char == "(" and may_be_link:
             self._emit(held)
             return char
-        self._emit(Mark(kind="thought", name=f"[{name.lower()}]", raw=held, closing=closing))
+        self._emit(Mark(kind="thought", name=f"[{name}]", raw=held, closing=closing))
         return char
