@@ -61,44 +61,49 @@ class Code:
     def take(self, token: Token) -> list[Token]:
         """What is decided, now that this came."""
         if isinstance(token, str):
-            return [one for piece in token.splitlines(keepends=True) for one in self._text(piece)]
+            decided: list[Token] = []
+            for line in token.splitlines(keepends=True):
+                decided += self._text(line)
+            return decided
         if token.name in self._hidden and self.says_block:
             return self._text(token.raw)
         if token.kind == "tag":  # another section: whatever was open in this one is closed
             return [*self.give_up(), *self._real(token)]
         if self._in_block:
             return self._text(token.raw)
-        if self._span > 0:
-            if token.kind == "other":
-                return self._text(token.raw)
-            return self._keep(token)
-        return self._real(token)
+        if self._span <= 0:
+            return self._real(token)
+        if token.kind == "other":
+            return self._text(token.raw)
+        return self._keep(token)
 
     def fence(self, run: str) -> list[Token]:
         """A run of backticks or tildes."""
-        start, self.at_start = self.at_start, False
+        at_start, self.at_start = self.at_start, False
         if self._fence:
-            self._ends = start and run[0] == self._fence[0] and len(run) >= len(self._fence)
-        elif run[0] == "~":
-            self._begins = run if len(run) >= 3 else ""
-        elif self._span == 0:
-            self._span = len(run)
-            self._begins = run if start and len(run) >= 3 else ""
+            self._ends = at_start and run.startswith(self._fence)
+        elif run[0] == "~" or self._span == 0:
+            if run[0] == "`":
+                self._span = len(run)
+            self._begins = ""
+            if at_start and len(run) >= 3:
+                self._begins = run
         elif self._span > 0:
             self._begins = ""
             if self._span == len(run):
                 self._span = 0
-                kept, self._kept, self._size = self._kept, [], 0
-                return [*(one if isinstance(one, str) else one.raw for one in kept), run]
-        return self._keep(run) if self._kept else [run]
+                return [*map(_raw, self._given_back()), run]
+        return self._after_kept(run)
 
     def give_up(self) -> list[Token]:
         """What was kept back is no code."""
-        kept, self._kept, self._size = self._kept, [], 0
-        if kept:
-            self._fence, self._torn, self._begins = self._begins, bool(self._begins), ""
-            self._span = -1
-        return kept
+        if not self._kept:
+            return []
+        self._fence = self._begins
+        self._torn = bool(self._begins)
+        self._begins = ""
+        self._span = -1
+        return self._given_back()
 
     def _real(self, mark: Mark) -> list[Token]:
         """A mark that counts: what comes after it is another text."""
@@ -108,29 +113,67 @@ class Code:
         elif public and not self._within:
             self._aloud = not mark.closing
         elif mark.kind == "tag" and not public:
-            self._within = max(self._within + (-1 if mark.closing else 1), 0)
-        self.at_start = mark.kind in ("tag", "thought", "token")
-        if self.at_start:
-            self._fence = "" if public else self._fence or self._begins
+            self._enter_or_leave(mark)
+        self.at_start = False
+        if mark.kind in ("tag", "thought", "token"):
+            if public:
+                self._fence = ""
+            elif not self._fence:
+                self._fence = self._begins
             self._torn = bool(self._fence)
-            self._span, self._begins, self._ends = 0, "", False
+            self._begin_line()
         return [mark]
+
+    def _enter_or_leave(self, mark: Mark) -> None:
+        """A hidden section begins or ends."""
+        if not mark.closing:
+            self._within += 1
+        elif self._within:
+            self._within -= 1
 
     def _text(self, text: str) -> list[Token]:
         if text.strip():
             self._ends = False
             self.at_start = self.at_start and not text.strip("> \t")
         if not text.endswith("\n"):
-            return self._keep(text) if self._kept else [text]
+            return self._after_kept(text)
         given = self.give_up()
         if self._ends:
-            self._fence, self._torn = "", False
-        elif self._begins and not self._fence:
+            self._fence = ""
+            self._torn = False
+        elif not self._fence:
             self._fence = self._begins
-        self._span, self._begins, self._ends, self.at_start = 0, "", False, True
+        self._begin_line()
         return [*given, text]
+
+    def _begin_line(self) -> None:
+        self.at_start = True
+        self._span = 0
+        self._begins = ""
+        self._ends = False
+
+    def _after_kept(self, text: str) -> list[Token]:
+        """Text is kept back, too, where something before it is."""
+        if not self._kept:
+            return [text]
+        return self._keep(text)
 
     def _keep(self, token: Token) -> list[Token]:
         self._kept.append(token)
-        self._size += len(token if isinstance(token, str) else token.raw)
-        return self.give_up() if self._size > LONGEST else []
+        self._size += len(_raw(token))
+        if self._size <= LONGEST:
+            return []
+        return self.give_up()
+
+    def _given_back(self) -> list[Token]:
+        """All that was kept back."""
+        kept, self._kept = self._kept, []
+        self._size = 0
+        return kept
+
+
+def _raw(token: Token) -> str:
+    """How it was written."""
+    if isinstance(token, str):
+        return token
+    return token.raw

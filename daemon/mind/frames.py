@@ -14,11 +14,13 @@ class Frame:
     section. `doubt`: under a tag that nobody knows, before anything was said: a thought, if it is closed.
     """
 
-    kind: Literal["section", "foreign", "token", "label", "doubt"]
+    kind: Literal["outside", "section", "foreign", "token", "label", "doubt"]
     name: str
     raw: str = ""
-    header: str | None = None
-    """Of a token: what came since the one that names a channel; None: no header is open."""
+    in_header: bool = False
+    """Of a token: is it the one that names a channel?"""
+    header: str = ""
+    """What came since that."""
     blank: bool = True
     """Does nothing stand in it?"""
     within: list[str] = field(default_factory=list)
@@ -35,12 +37,13 @@ class Text:
     def __str__(self) -> str:
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] if self._pieces else ""
+        return "".join(self._pieces)
 
     def add(self, text: str) -> None:
         """It goes on so."""
         self._pieces.append(text)
-        self.blank = self.blank and not text.strip()
+        if self.blank:
+            self.blank = not text.strip()
 
     def clear(self) -> None:
         """None of it counts any more."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from lxml import etree
 
 from daemon.mind.marks import HTML
 from daemon.mind.markup import Markup, Tag
+from daemon.mind.xml_text import attributes_of, decoded, writable
 
 THOUGHT = "thought"
 TODO_UNTIL, SPAWN_THREAD, FAN_OUT = "todo-until", "spawn-thread", "fan-out"
@@ -46,19 +48,13 @@ MOST_PAYLOADS = 100
 """More than anybody would follow; each may be a model call."""
 MOST_CHILDREN = 1_000
 """Of all payloads together: what is longer is no plan and no question."""
+NEVER_CLOSED = "The block of code that begins here is never closed, so all after it is code."
 TOO_MANY = f"From here on nothing was read: write at most {MOST_PAYLOADS} payloads in one answer."
+TOO_MANY_WITHIN = f"There are too many tags within tags: write at most {MOST_CHILDREN:,}."
 MOST_NOTES = 20
 """Of what was repaired: what goes wrong oftener goes wrong alike, and each is a line in the next prompt."""
 DEEPEST = 50
 """Elements in each other: actions need three."""
-
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Half surrogates and control characters: XML knows none of them."""
-AMPERSAND = re.compile(r"&(?:(?:lt|gt|amp|quot|apos);|#(?P<decimal>\d{1,7});|#x(?P<hex>[0-9A-Fa-f]{1,6});)?")
-PARSER = etree.XMLParser(
-    resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
-)
-"""It recovers from undeclared prefixes alone: all else that it has to mend in a tag is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +134,8 @@ def slug_of(name: str) -> str:
 
 def element(tag: str, text: str = "", **attributes: str | int) -> str:
     """A well-formed element with escaped text, as the core writes it to the soul."""
-    made = etree.Element(tag, {name: _xml(str(value)) for name, value in attributes.items()})
-    made.text = _xml(text) or None
+    made = etree.Element(tag, {name: writable(str(value)) for name, value in attributes.items()})
+    made.text = writable(text) or None
     return etree.tostring(made, encoding="unicode")
 
 
@@ -150,7 +146,7 @@ class _Reading:
         self._slug = slug
         self._words_only = (f"{slug}-response", *WORDS)
         self._known = frozenset({slug, f"{slug}-response", *ROOTS, *actions})
-        self._text = _xml(text[:LONGEST])
+        self._text = writable(text[:LONGEST])
         self._markup = Markup(self._text, self._known)
         self._thought: list[tuple[int, str]] = []
         """By where it stands."""
@@ -168,16 +164,15 @@ class _Reading:
             if tag.kind == "doctype":
                 self._note(tag.start, "A DOCTYPE is not allowed: leave it out.", repaired=False)
             elif tag.kind == "unclosed code" and self._names_ours(tag):
-                self._fault(
-                    tag.start, "The block of code that begins here is never closed, so all after it is code."
-                )
+                self._fault(tag.start, NEVER_CLOSED)
         for start, end in self._level(0, len(self._text), within=False):
             self._thought.append((start, self._text[start:end]))
         thought = [text.strip() for _, text in sorted(self._thought)]
+        position = attrgetter("position")
         return Parsed(
-            thought="\n\n".join(text for text in thought if text),
-            payloads=tuple(sorted(self._payloads, key=lambda payload: payload.position)),
-            faults=tuple(sorted(self._faults, key=lambda fault: fault.position)),
+            thought="\n\n".join(filter(None, thought)),
+            payloads=tuple(sorted(self._payloads, key=position)),
+            faults=tuple(sorted(self._faults, key=position)),
         )
 
     def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:
@@ -186,8 +181,8 @@ class _Reading:
         `within`: in a self-call, where another one is none.
         """
         words = []
-        tags, markup = self._markup.tags, self._markup
-        place = markup.first_from(start)
+        tags = self._markup.tags
+        place = self._markup.first_from(start)
         while place < len(tags) and tags[place].start < end:
             tag = tags[place]
             if tag.name not in self._known:
@@ -205,12 +200,13 @@ class _Reading:
                 start = tag.end
             else:
                 start = self._take(place, end)
-            place = markup.first_from(start)
+            place = self._markup.first_from(start)
         return [*words, (start, end)]
 
     def _take(self, place: int, end: int) -> int:
         """Read a payload or thought that ends there at the latest. Returns where the text goes on."""
-        tag, extent = self._markup.tags[place], self._extent(place, end, self._known)
+        tag = self._markup.tags[place]
+        extent = self._extent(place, end, self._known)
         if tag.name == THOUGHT and tag.begins:
             self._thought.append((tag.start, self._decoded(extent.start, extent.end)))
             return extent.after
@@ -228,11 +224,23 @@ class _Reading:
             return self._element(place, extent, depth=1)
         attributes = self._attributes(tag)
         words = self._level(extent.start, extent.end, within=True)
+        texts = [self._decoded(start, end) for start, end in words]
+        return self._made(tag, extent, attributes, texts)
+
+    def _made(
+        self,
+        tag: Tag,
+        extent: Extent,
+        attributes: Mapping[str, str],
+        texts: Sequence[str],
+        children: Sequence[Payload] = (),
+    ) -> Payload:
         return Payload(
             tag=tag.name,
             attributes=attributes,
-            text="".join(self._decoded(start, end) for start, end in words).strip(),
+            text="".join(texts).strip(),
             inner=self._text[extent.start : extent.end],
+            children=tuple(children),
             position=tag.start,
         )
 
@@ -240,15 +248,16 @@ class _Reading:
         tag = self._markup.tags[place]
         if depth > DEEPEST:
             raise Unreadable(tag.start, f"The tags stand too deep in each other: at most {DEEPEST} may.")
-        self._children += depth > 1
-        if self._children > MOST_CHILDREN and depth > 1:
-            raise Unreadable(
-                tag.start, f"There are too many tags within tags: write at most {MOST_CHILDREN:,}."
-            )
+        if depth > 1:
+            self._children += 1
+            if self._children > MOST_CHILDREN:
+                raise Unreadable(tag.start, TOO_MANY_WITHIN)
         attributes = self._attributes(tag)
         texts: list[str] = []
         children: list[Payload] = []
-        until = [PARTS[tag.name]] if tag.name in PARTS else []
+        until = []
+        if tag.name in PARTS:
+            until.append(PARTS[tag.name])
         start = extent.start
         found = self._child(tag, start, extent.end)
         while found is not None:
@@ -259,14 +268,7 @@ class _Reading:
             start = inside.after
             found = self._child(tag, start, extent.end)
         texts.append(self._decoded(start, extent.end))
-        return Payload(
-            tag=tag.name,
-            attributes=attributes,
-            text="".join(texts).strip(),
-            inner=self._text[extent.start : extent.end],
-            children=tuple(children),
-            position=tag.start,
-        )
+        return self._made(tag, extent, attributes, texts, children)
 
     def _child(self, parent: Tag, start: int, end: int) -> int | None:
         """The place of the next child in this rest of an element: a part, or a tag with which it begins."""
@@ -274,15 +276,16 @@ class _Reading:
             return None
         part = PARTS.get(parent.name)
         for place, tag in self._markup.between(start, end):
-            if part and tag.begins and tag.name == part:
+            if part is None and (not tag.begins or self._text[start : tag.start].strip()):
+                return None
+            if tag.begins and part in (None, tag.name):
                 return place
-            if not part:
-                return place if tag.begins and not self._text[start : tag.start].strip() else None
         return None
 
     def _extent(self, place: int, end: int, until: Collection[str]) -> Extent:
         """Of an element; one that is not closed ends before the next that begins of `until`, or at `end`."""
-        tag, closing = self._markup.tags[place], self._markup.closed_by.get(place)
+        tag = self._markup.tags[place]
+        closing = self._markup.closed_by.get(place)
         if tag.kind == "empty":
             return Extent(start=tag.end, end=tag.end, after=tag.end)
         if closing and closing.end <= end:
@@ -297,34 +300,29 @@ class _Reading:
                 break
         return Extent(start=tag.end, end=end, after=end)
 
-    def _attributes(self, tag: Tag) -> dict[str, str]:
-        """By their names without a prefix; declarations of namespaces are none."""
+    def _attributes(self, tag: Tag) -> Mapping[str, str]:
         written = self._text[tag.start : tag.end]
-        if tag.begins and written.rstrip("/>").lstrip("<") == tag.name:
-            return {}
-        source = "<" + _escaped(written[1:].removesuffix(">").removesuffix("/")) + "/>"
-        try:
-            found = etree.fromstring(source, PARSER) if tag.begins else None
-        except etree.XMLSyntaxError:
-            found = None
-        if found is None or any(error.domain_name != "NAMESPACE" for error in PARSER.error_log):
+        found = None
+        if tag.begins:
+            found = attributes_of(tag.name, written)
+        if found is None:
             raise Unreadable(
                 tag.start,
                 f'<{tag.name}> could not be read: write each attribute once, as name="value", and then >.',
             )
-        names = {str(name): str(value) for name, value in found.attrib.items()}
-        return {name.rpartition("}")[2].rpartition(":")[2]: value for name, value in names.items()}
+        return found
 
     def _decoded(self, start: int, end: int) -> str:
         """The words between these: entities decoded, comments left out, tags as they were written."""
         pieces = []
         for _, tag in self._markup.between(start, end):
             if tag.kind in ("comment", "cdata"):
-                pieces.append(_words(self._text[start : tag.start]))
+                pieces.append(decoded(self._text[start : tag.start]))
                 if tag.kind == "cdata":
                     pieces.append(self._text[tag.start + len("<![CDATA[") : tag.end - len("]]>")])
                 start = tag.end
-        return "".join([*pieces, _words(self._text[start:end])])
+        pieces.append(decoded(self._text[start:end]))
+        return "".join(pieces)
 
     def _names_ours(self, tag: Tag) -> bool:
         names = "|".join(map(re.escape, self._known))
@@ -332,36 +330,11 @@ class _Reading:
 
     def _note(self, position: int, what: str, *, repaired: bool = True) -> None:
         """What goes for several places, and is said once."""
+        if what in [fault.what for fault in self._faults]:
+            return
         notes = sum(fault.repaired for fault in self._faults)
-        known = any(fault.what == what for fault in self._faults)
-        if not known and (notes < MOST_NOTES or not repaired):
+        if notes < MOST_NOTES or not repaired:
             self._faults.append(Fault(position=position, what=what, repaired=repaired))
 
     def _fault(self, position: int, what: str) -> None:
         self._faults.append(Fault(position=position, what=what, repaired=False))
-
-
-def _xml(text: str) -> str:
-    return NOT_XML.sub("\ufffd", text)
-
-
-def _words(text: str) -> str:
-    if "&" not in text:
-        return text
-    return etree.fromstring(f"<words>{_escaped(text)}</words>", PARSER).text or ""
-
-
-def _escaped(text: str) -> str:
-    """Only entities that XML knows by itself are left; all else is text."""
-    text = AMPERSAND.sub(_entity, text)
-    return text.replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
-
-
-def _entity(found: re.Match[str]) -> str:
-    entity = found[0]
-    if found["decimal"] or found["hex"]:
-        number = int(found["decimal"] or "0") or int(found["hex"] or "0", 16)
-        known = 0 < number < 0x110000 and not NOT_XML.match(chr(number))
-    else:
-        known = len(entity) > 1
-    return entity if known else f"&amp;{entity[1:]}"

@@ -26,6 +26,7 @@ FINAL = "final"
 LONGEST_HEADER = 100
 """Characters of what stands between a channel's token and its message that are looked at."""
 OUTSIDE = ""
+NOTHING_OPEN = Frame(kind="outside", name=OUTSIDE)
 
 
 class Sections:
@@ -69,8 +70,8 @@ class Sections:
     @property
     def muted(self) -> bool:
         """Does a section end in a thought that was never closed? What was to be said may stand in there."""
-        opened = [frame.kind for frame in self._frames if not (frame.kind == "token" and frame.blank)]
-        return opened[:1] == ["section"] and bool({"foreign", "token"} & {*opened})
+        opened = [frame.kind for frame in self._frames if frame.kind != "token" or not frame.blank]
+        return opened[:1] == ["section"] and ("foreign" in opened or "token" in opened)
 
     def said(self, tag: str) -> str:
         """What stands in this section so far."""
@@ -83,13 +84,14 @@ class Sections:
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
         self._take(self._scanner.feed(self._unmarked.feed(delta)))
-        self.foreign = self.foreign or self._unmarked.found
+        if self._unmarked.found:
+            self.foreign = True
 
     def end(self) -> None:
         """No more will come: what looked like the beginning of a mark was text, or is gone."""
         self._take(self._scanner.feed(self._unmarked.end()))
         self._take(self._scanner.end())
-        if [frame.kind for frame in self._frames] == ["doubt"]:
+        if self._here.kind == "doubt" and len(self._frames) == 1:
             self._believe()
 
     def _take(self, tokens: Iterable[Token]) -> None:
@@ -100,27 +102,33 @@ class Sections:
                 self._mark(token)
 
     @property
-    def _here(self) -> Frame | None:
-        return self._frames[-1] if self._frames else None
+    def _here(self) -> Frame:
+        """What was opened last of all that is open."""
+        if not self._frames:
+            return NOTHING_OPEN
+        return self._frames[-1]
 
     @property
     def _section(self) -> str:
         """The section that is open, or what is in none."""
-        return next((frame.name for frame in reversed(self._frames) if frame.kind == "section"), OUTSIDE)
+        for frame in reversed(self._frames):
+            if frame.kind == "section":
+                return frame.name
+        return OUTSIDE
 
     def _mark(self, mark: Mark) -> None:
         here = self._here
-        if here and here.kind == "foreign":
+        if here.kind == "foreign":
             self._within_thought(here, mark)
         elif mark.kind == "tag":
             self._tag(mark)
         elif mark.kind == "thought":
             self._thought(mark)
-        elif here and here.kind == "section" and here.name in self._private:
+        elif here.kind == "section" and here.name in self._private:
             self._emit(mark.raw)
         elif mark.kind == "token":
             self._token(mark)
-        elif here and here.kind == "token":
+        elif here.kind == "token":
             self._emit(mark.raw)
         elif mark.kind == "label":
             self._label(mark)
@@ -137,14 +145,13 @@ class Sections:
             self._frames.pop()
 
     def _tag(self, mark: Mark) -> None:
-        while self._here and self._here.kind == "label":
-            self._frames.pop()
+        self._end_labels()
         here = self._here
-        if here and here.kind == "token":
+        if here.kind == "token":
             here.blank = False
         elif mark.closing:
             self._close(mark)
-        elif here and here.name in self._private:
+        elif here.name in self._private:
             self._kept.add(mark.raw)
             if mark.name == here.name:
                 self._frames.append(Frame(kind="section", name=mark.name))
@@ -161,9 +168,9 @@ class Sections:
         self._kept.add(mark.raw)
 
     def _close(self, mark: Mark) -> None:
-        if self._here and self._here.kind == "doubt" and mark.name == self._section:
+        if self._here.kind == "doubt" and mark.name == self._section:
             self._believe()
-        if self._here and self._here.kind == "section" and self._here.name == mark.name:
+        if self._here.kind == "section" and self._here.name == mark.name:
             self._frames.pop()
             self._kept.add(mark.raw)
 
@@ -181,51 +188,60 @@ class Sections:
             if name not in self._private:
                 text.clear()
         self._kept.clear()
-        opened = [frame for frame in self._frames if frame.kind == "section"]
-        if opened:
-            self._kept.add("".join(f"<{frame.name}>" for frame in opened))
+        for frame in self._frames:
+            if frame.kind == "section":
+                self._kept.add(f"<{frame.name}>")
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 
     def _token(self, mark: Mark) -> None:
         """Harmony: of all channels only the final one is read. What comes after any other token is not."""
         self.foreign = True
-        if not (self._here and self._here.kind == "token"):
-            self._frames.append(Frame(kind="token", name=mark.name))
-        here = self._frames[-1]
-        if mark.name in ("channel", "start"):
-            if not self._final:
-                self._take_back()
-            here.header = "" if mark.name == "channel" else None
-        elif mark.name == "message" and here.header is not None and here.header.split()[:1] == [FINAL]:
-            self._frames.pop()
-            self._final = True
-        elif mark.name != "constrain":
-            here.header = None
+        here = self._here
+        if here.kind != "token":
+            here = Frame(kind="token", name=mark.name)
+            self._frames.append(here)
+        match mark.name:
+            case "channel" | "start":
+                if not self._final:
+                    self._take_back()
+                here.in_header = mark.name == "channel"
+                here.header = ""
+            case "message" if here.in_header and here.header.split()[:1] == [FINAL]:
+                self._frames.pop()
+                self._final = True
+            case "constrain":
+                pass
+            case _:
+                here.in_header = False
 
     def _label(self, mark: Mark) -> None:
         """A heading that names one of our sections; once one named a private one, the others count, too."""
-        here = self._here
         if mark.name in self._private:
-            self.foreign = self._labelled = True
-            if not (here and here.kind == "label"):
+            self.foreign = True
+            self._labelled = True
+            if self._here.kind != "label":
                 self._frames.append(Frame(kind="label", name=mark.name))
         elif self._labelled:
-            while self._here and self._here.kind == "label":
-                self._frames.pop()
+            self._end_labels()
             if mark.name != SAY:
                 self._frames.append(Frame(kind="label", name=mark.name))
         else:
             self._emit(mark.raw)
 
+    def _end_labels(self) -> None:
+        while self._here.kind == "label":
+            self._frames.pop()
+
     def _other(self, mark: Mark) -> None:
         """A tag that nobody knows: text, unless nothing was said before it."""
-        here, said = self._here, not self._texts[self._section].blank
+        here = self._here
+        said = not self._texts[self._section].blank
         if mark.closing and mark.name == self._framed:
             self._framed = ""
-        elif mark.closing and here and here.kind == "doubt" and here.name == mark.name:
+        elif mark.closing and here.kind == "doubt" and here.name == mark.name:
             self.foreign = True
             self._frames.pop()
-        elif mark.closing or said or (here and here.kind in ("doubt", "label")):
+        elif mark.closing or said or here.kind in ("doubt", "label"):
             self._emit(mark.raw)
         elif mark.name in FRAMES:
             self.foreign = True
@@ -240,14 +256,15 @@ class Sections:
 
     def _emit(self, text: str) -> None:
         here = self._here
-        if here is None or here.kind == "section":
-            self._texts[here.name if here else OUTSIDE].add(text)
+        if here.kind in ("outside", "section"):
+            self._texts[here.name].add(text)
             self._kept.add(text)
         elif here.kind == "doubt":
             here.within.append(text)
         else:
-            here.blank = here.blank and not text.strip()
-            if here.header is not None:
+            if text.strip():
+                here.blank = False
+            if here.in_header:
                 here.header = (here.header + text)[:LONGEST_HEADER]
 
 
@@ -264,20 +281,23 @@ def spoken(text: str) -> str:
 
     JSON stays as it is: no mark in its strings is one.
     """
-    return text.strip() if _is_json(text) else sections(text, ()).outside.strip()
+    if _is_json(text):
+        return text.strip()
+    return sections(text, ()).outside.strip()
 
 
 TAG = re.compile(r"<([A-Za-z][\w-]*)")
-OWN = "thought"
-"""A tag of open thought, in which nothing is said to people, but much to the soul itself."""
+FOREIGN = THOUGHTS - {"thought"}
+"""In `<thought>`, a tag of open thought, nothing is said to people, but much to the soul itself."""
 
 
 def without_thoughts(text: str) -> str:
     """A whole answer as it came, tags and all, but for the thoughts in it that are another model's way."""
     names = {name.lower() for name in TAG.findall(text)}
-    names -= THOUGHTS - {OWN}
-    parsed = sections(text, names)
-    return parsed.kept if parsed.foreign else text
+    parsed = sections(text, names - FOREIGN)
+    if parsed.foreign:
+        return parsed.kept
+    return text
 
 
 def _is_json(text: str) -> bool:

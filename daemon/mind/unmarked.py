@@ -30,20 +30,23 @@ class Unmarked:
             begun = begins(self._kept)
             if begun is None and len(self._kept) <= LONGEST:
                 return ""
-            self.found = bool(begun)
-        return self._rest() if self.found else self.end()
+            if not begun:
+                return self.end()
+            self.found = True
+        _, final, rest = self._kept.partition(FINAL)
+        if final:
+            self._passes = True
+        else:
+            self._kept = self._kept[1 - len(FINAL) :]
+        return rest
 
     def end(self) -> str:
         """No more will come: returns what was kept back, if it was no thought."""
         self._passes = True
         kept, self._kept = self._kept, ""
-        return "" if self.found else kept
-
-    def _rest(self) -> str:
-        _, final, rest = self._kept.partition(FINAL)
-        self._passes = bool(final)
-        self._kept = "" if final else self._kept[1 - len(FINAL) :]
-        return rest
+        if self.found:
+            return ""
+        return kept
 
 
 def begins(text: str) -> bool | None:
