@@ -35,11 +35,12 @@ async def recall(turn: Turn) -> None:
     if not turn.execution.restarts:
         return
     lines = [_done(entry) for entry in turn.execution.log if not entry.event.taken_from]
-    done = "\n".join(line for line in lines if line)
+    done = "\n".join([line for line in lines if line])
     words = fill(turn.text("prompts/interrupted"), log=done or "nothing yet")
     log = await turn.once(Log(text=words))
     turn.log = remember(log)
-    turn.memory = turn.memory.with_memory(remember(log), *map(remember, _said_since(turn)))
+    said = [remember(entry) for entry in _said_since(turn)]
+    turn.memory = turn.memory.with_memory(turn.log, *said)
 
 
 def _done(entry: Entry[Any]) -> str:
@@ -64,7 +65,8 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
     restart = journal.get(f"{execution.abandoned[-1]}/restarted")
     assert restart
     began: Entry[TurnBegan] = journal.at(restart.cause or 0)
-    own, others = set(began.event.inputs), set[int]()
+    own = set(began.event.inputs)
+    others = set[int]()
     for ended in journal.of(turn.thread, TurnEnded, since=turn.first.seq):
         its: Entry[TurnBegan] = journal.at(ended.cause or 0)
         if ended.seq > restart.seq:
@@ -75,7 +77,8 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
             others.update(ended.event.keep)
     said = only(Said, journal.many(sorted(own.difference(turn.first.event.inputs))))
     words = [entry for entry in said if not isinstance(entry.event, Press)]
-    return by_seq([*words, *journal.many(sorted(others))])
+    kept = journal.many(sorted(others))
+    return by_seq([*words, *kept])
 
 
 async def void(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
@@ -98,6 +101,7 @@ def _left(turn: Turn) -> Sequence[Entry[Asked]]:
     found = []
     for asked in left:
         said = only(Spoken, journal.many(asked.event.said))
-        if not any(entry.event.ts in taken_over for entry in said):
+        messages = {entry.event.ts for entry in said}
+        if messages.isdisjoint(taken_over):
             found.append(asked)
     return found

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from daemon.engine.event import Entry
 from daemon.kinds import CarriedOver, Message
 from daemon.memory import Memory
-from daemon.mind.recall import remember
+from daemon.mind.recall import recall
 from daemon.soul.turn import Turn
 
 WAITING = 20
@@ -25,13 +25,15 @@ async def carry_over(turn: Turn) -> None:
     recorded: Entry[CarriedOver] | None = turn.read(key)
     for before in turn.execution.entries(CarriedOver):
         recorded = recorded or before
-    found = recorded.event if recorded else None
-    if found is None and turn.in_dm and turn.apart is None and not turn.execution.record.replaying:
-        seqs = tuple(memory.seq for memory in _said_elsewhere(turn) if memory.seq)
-        if seqs:
-            found = await turn.execution.append_soon(CarriedOver(seqs=seqs, before=turn.number), key)
-    if found:
-        turn.carry_over(found)
+    if recorded:
+        turn.carry_over(recorded.event)
+        return
+    if not turn.in_dm or turn.apart is not None or turn.execution.record.replaying:
+        return
+    seqs = tuple(memory.seq for memory in _said_elsewhere(turn) if memory.seq)
+    if seqs:
+        found = CarriedOver(seqs=seqs, before=turn.number)
+        turn.carry_over(await turn.execution.append_soon(found, key))
 
 
 def _said_elsewhere(turn: Turn) -> list[Memory]:
@@ -41,14 +43,16 @@ def _said_elsewhere(turn: Turn) -> list[Memory]:
         kept = dms.elsewhere(turn.thread, past.carried, turn.number)
     else:
         kept = dms.beginning(turn.thread, turn.number)
-    return [memory for memory in [*kept, *map(remember, _waiting(turn))] if turn.is_new(memory.seq)]
+    said = [*kept, *recall(_waiting(turn))]
+    return [memory for memory in said if turn.is_new(memory.seq)]
 
 
 def _waiting(turn: Turn) -> Sequence[Entry[Message]]:
     """What was said in other conversations of this DM, and has no answer yet."""
-    dms, here = turn.world.pasts.dms, list[Entry[Message]]()
+    dms = turn.world.pasts.dms
+    waiting = []
     for said in turn.world.journal.pending(Message):
         elsewhere = said.thread != turn.thread and dms.are_one(said.thread, turn.thread)
         if elsewhere and said.seq < turn.number and not said.event.command:
-            here.append(said)
-    return here[-WAITING:]
+            waiting.append(said)
+    return waiting[-WAITING:]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from daemon.engine.event import Entry
@@ -81,16 +82,18 @@ class DM:
 
     def ended(self, before: int) -> int:
         """How many turns had ended before this entry."""
-        return bisect_left(self.turns, before, key=lambda one: one.seq)
+        return bisect_left(self.turns, before, key=attrgetter("seq"))
 
     def add(self, ended: Entry[TurnEnded]) -> None:
         """A turn more."""
-        first, last = len(self.seqs), self.turns[-1] if self.turns else None
+        first = len(self.seqs)
         for seq in ended.event.keep:
             if seq not in self.places:
                 self.places[seq] = len(self.seqs)
                 self.seqs.append(seq)
-        alone = last.alone if last and last.thread == ended.thread else len(self.turns)
+        alone = len(self.turns)
+        if self.turns and self.turns[-1].thread == ended.thread:
+            alone = self.turns[-1].alone
         kept = Kept(seq=ended.seq, thread=ended.thread, first=first, upto=len(self.seqs), alone=alone)
         self.turns.append(kept)
 
@@ -98,12 +101,15 @@ class DM:
         """From now on this entry stands for all up to the entry `last`."""
         if last in self.places:
             upto = self.places[last] + 1
-            turn = bisect_left(self.turns, upto, key=lambda one: one.upto)
+            turn = bisect_left(self.turns, upto, key=attrgetter("upto"))
             self.sums.append(Sum(seq=seq, upto=upto, turn=turn))
 
     def last_sum(self, before: int) -> Sum:
         """The last one before this entry."""
-        return next((one for one in reversed(self.sums) if one.seq < before), NOTHING)
+        for one in reversed(self.sums):
+            if one.seq < before:
+                return one
+        return NOTHING
 
 
 class DMs(Projection):
@@ -113,8 +119,10 @@ class DMs(Projection):
 
     def mood(self, thread: str, before: int) -> str:
         """How the soul felt there last, before this entry; empty where nothing is known."""
-        dm = self._of_thread(thread)
-        return next((mood for seq, mood in reversed(dm.moods) if seq < before), "")
+        for seq, mood in reversed(self._of_thread(thread).moods):
+            if seq < before:
+                return mood
+        return ""
 
     def are_one(self, thread: str, other: str) -> bool:
         """Are these two conversations of one DM?"""
@@ -143,7 +151,10 @@ class DMs(Projection):
         dm = self._of_thread(thread)
         ended = dm.ended(before)
         turns = dm.turns[max(dm.ended(since), ended - MANY) : ended]
-        seqs = [seq for one in turns if one.thread != thread for seq in dm.seqs[one.first : one.upto]]
+        seqs = []
+        for one in turns:
+            if one.thread != thread:
+                seqs += dm.seqs[one.first : one.upto]
         return latest(self._remembered(seqs[-MANY:]), MOST)
 
     def recalled(self, seqs: Sequence[int]) -> list[Memory]:
@@ -161,10 +172,15 @@ class DMs(Projection):
         return [known[seq] for seq in seqs]
 
     def _since_sum(self, dm: DM, before: int) -> tuple[list[Memory], list[Memory]]:
-        found, ended = dm.last_sum(before), dm.ended(before)
-        upto = dm.turns[ended - 1].upto if ended else 0
-        said = latest(self._remembered(_last_of(dm.seqs, found.upto, upto)), SUMMED_UP)
-        return self._remembered([found.seq] if found is not NOTHING else []), said
+        """The last sum before this entry, and what was said from that on."""
+        last, ended = dm.last_sum(before), dm.ended(before)
+        upto = 0
+        if ended:
+            upto = dm.turns[ended - 1].upto
+        said = latest(self._remembered(_last_of(dm.seqs, last.upto, upto)), SUMMED_UP)
+        if last is NOTHING:
+            return [], said
+        return self._remembered([last.seq]), said
 
     def _of_thread(self, thread: str) -> DM:
         self.fold()
@@ -173,10 +189,11 @@ class DMs(Projection):
     def _remembered(self, seqs: Sequence[int]) -> list[Memory]:
         """How these look to the model, of all that was said; nothing of what is forgotten or damaged."""
         new = [seq for seq in seqs if seq not in self._at_hand]
-        read = {entry.seq: entry for entry in self.journal.sound(new)}
-        for seq in new:
-            entry = read.get(seq)
-            self._at_hand[seq] = remember(entry) if entry and _was_said(entry) else None
+        read = self.journal.sound(new)
+        self._at_hand.update(dict.fromkeys(new))
+        for entry in read:
+            if _was_said(entry):
+                self._at_hand[entry.seq] = remember(entry)
         found = [self._at_hand[seq] for seq in seqs]
         if len(self._at_hand) > AT_HAND:
             self._at_hand.clear()

@@ -24,12 +24,15 @@ TRIES = 5
 async def overhear(turn: Turn) -> None:
     """Fetch it, where nobody has. Whoever stops the soul ends this, too."""
     key = turn.ctx.key("overheard")
-    if turn.read(key) is None and turn.opened and _may_be_fetched(turn):
-        place = turn.opened.event
-        unasked = _said_unasked(turn, place)
-        if (unasked or not place.is_whole) and _is_wanted(turn):
-            found = await _fetched(turn, unasked)
-            turn.overhear(await turn.execution.append_soon(found, key))
+    if turn.read(key) or turn.opened is None or not _may_be_fetched(turn):
+        return
+    place = turn.opened.event
+    unasked = _said_unasked(turn, place)
+    if place.is_whole and not unasked:
+        return
+    if _is_wanted(turn):
+        found = await _fetched(turn, unasked)
+        turn.overhear(await turn.execution.append_soon(found, key))
 
 
 def _may_be_fetched(turn: Turn) -> bool:
@@ -40,14 +43,16 @@ def _may_be_fetched(turn: Turn) -> bool:
 def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
     """What the soul itself said there, and is answered now."""
     root = turn.world.people.places.said_unasked(place.team, place.channel, place.ts)
-    return [root] if root else []
+    if not root:
+        return []
+    return [root]
 
 
 def _is_wanted(turn: Turn) -> bool:
     """Was it never fetched whole, nor tried too often?"""
     fetches = turn.world.journal.of(turn.thread, Overheard)
-    tries = [fetch for fetch in fetches if fetch.seq < turn.first.seq]
-    return len(tries) < TRIES and not any(fetch.event.whole for fetch in tries)
+    tries = [fetch.event for fetch in fetches if fetch.seq < turn.first.seq]
+    return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
 
 async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
@@ -75,7 +80,9 @@ async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:
     )
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        return fetching.result() if fetching.done() else None
+        if not fetching.done():
+            return None
+        return fetching.result()
     finally:
         for end in ends:
             end.cancel()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, cast
 
 from daemon.engine.event import Entry, Input, Rank, only
@@ -35,12 +36,7 @@ from daemon.kinds import (
     moment,
 )
 
-STOPPING, REFUSING, TRACING, RELAYING = "stopping", "refusing", "tracing", "relaying"
 REMEMBERING = "remembering"
-SAYING, ASKING_LEAVE = "saying", "asking_leave"
-"""The processes that a thread turns to for these, whatever it was about."""
-INNER_LIFE = "inner_life"
-"""The process of the thread in which the soul thinks unasked; all that comes there it takes together."""
 THINKING = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
 ONWARD = frozenset(
@@ -65,26 +61,25 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     of a wait; one afterthought."""
     if not waiting:
         return None
-    if waiting[0].thread == INNER:
-        return Taken(inputs=waiting, process=INNER_LIFE)
-    under_way: list[Entry[Any]] = journal.pending(Asked, Spawned, thread=waiting[0].thread)
-    questions = only(Asked, under_way)
+    thread = waiting[0].thread
+    if thread == INNER:
+        return Taken(inputs=waiting, process="inner_life")
+    under_way: list[Entry[Any]] = journal.pending(Asked, Spawned, thread=thread)
     stops = _ranked(waiting, Rank.STOP)
-    goes_on = bool(under_way or from_within(waiting))
-    heeded = [entry for entry in stops if goes_on or not _words(entry)]
-    if heeded:
-        return Taken(inputs=_ended_by(heeded, waiting), process=STOPPING)
+    if not (under_way or from_within(waiting)):  # the word alone would end nothing: it is a message
+        stops = [stop for stop in stops if not _words(stop)]
+    if stops:
+        return Taken(inputs=_ended_by(stops, waiting), process="stopping")
     answers = _ranked(waiting, Rank.ANSWER)
     if answers:
         return _answered(journal, answers[0], owners)
     wishes = only(Wish, waiting)
     if wishes:
-        return Taken(inputs=wishes[:1], process=RELAYING)
-    unasked = only(ToSay, waiting)
-    others = [entry for entry in waiting if entry not in unasked]
-    messages = [entry for entry in others if entry.event.rank is Rank.MESSAGE or entry in stops]
+        return Taken(inputs=wishes[:1], process="relaying")
+    messages = [entry for entry in waiting if _is_message(entry)]
     if messages:
-        return _said(journal, questions, messages, waiting, owners)
+        return _said(journal, only(Asked, under_way), messages, waiting, owners)
+    unasked = only(ToSay, waiting)
     if unasked:
         return _unasked(unasked[0])
     return _left(journal, waiting)
@@ -95,11 +90,23 @@ def _ranked(waiting: Sequence[Entry[Input]], rank: Rank) -> list[Entry[Input]]:
 
 
 def _words(entry: Entry[Input]) -> str:
-    return entry.event.text if isinstance(entry.event, Said) else ""
+    """What somebody said with it; empty where nobody said anything."""
+    if isinstance(entry.event, Said):
+        return entry.event.text
+    return ""
 
 
 def _ts(entry: Entry[Input]) -> str:
-    return entry.event.ts if isinstance(entry.event, Said) else "0"
+    if isinstance(entry.event, Said):
+        return entry.event.ts
+    return "0"
+
+
+def _is_message(entry: Entry[Input]) -> bool:
+    """Is it taken with all others of its kind? A stop is that ends nothing."""
+    if isinstance(entry.event, ToSay):
+        return False
+    return entry.event.rank in (Rank.MESSAGE, Rank.STOP)
 
 
 def _ended_by(stops: Sequence[Entry[Input]], waiting: Sequence[Entry[Input]]) -> list[Entry[Input]]:
@@ -117,10 +124,11 @@ def _is_ended(entry: Entry[Input], stops: Sequence[Entry[Input]]) -> bool:
 def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) -> Taken:
     """A press by somebody who may not answer is answered itself, and the question stays open."""
     question = cast(Entry[Asked] | None, question_of(journal, given))
-    relayed = isinstance(given.event, Relayed)
-    if question and (relayed or may_answer(question, given.author, owners)):
+    if question is None:
+        return Taken(inputs=[given], process="refusing", params={"why": "stale"})
+    if isinstance(given.event, Relayed) or may_answer(question, given.author, owners):
         return Taken(inputs=[given], resumes=question)
-    return Taken(inputs=[given], process=REFUSING, params={"why": "stranger" if question else "stale"})
+    return Taken(inputs=[given], process="refusing", params={"why": "stranger"})
 
 
 def _said(
@@ -131,9 +139,11 @@ def _said(
     owners: Collection[str],
 ) -> Taken:
     """A command, "go on", an answer in words; else all messages together, for which afterthoughts drop."""
-    for entry in messages:
-        if isinstance(entry.event, Message) and entry.event.command:
-            return Taken(inputs=[entry], process=TRACING if entry.event.command == "trace" else REMEMBERING)
+    for message in only(Message, messages):
+        if message.event.command == "trace":
+            return Taken(inputs=[message], process="tracing")
+        if message.event.command:
+            return Taken(inputs=[message], process=REMEMBERING)
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
@@ -142,25 +152,25 @@ def _said(
             return Taken(inputs=[first], resumes=question)
         if question.event.words and theirs:
             return Taken(inputs=theirs, resumes=question)
-    afterthoughts = _ranked(waiting, Rank.AFTER)
-    return Taken(inputs=[*messages, *afterthoughts])
+    return Taken(inputs=[*messages, *_ranked(waiting, Rank.AFTER)])
 
 
 def _unasked(wanted: Entry[ToSay]) -> Taken:
     """What the inner life wants said is said by itself, or first an owner is asked."""
-    return Taken(inputs=[wanted], process=ASKING_LEAVE if wanted.event.leave else SAYING)
+    if wanted.event.leave:
+        return Taken(inputs=[wanted], process="asking_leave")
+    return Taken(inputs=[wanted], process="saying")
 
 
 def _left(journal: Reading, waiting: Sequence[Entry[Input]]) -> Taken:
     """Where nobody has said anything: the end of a wait, or an afterthought."""
-    ended_waits = _ranked(waiting, Rank.RESUME)
-    if not ended_waits:
-        first = waiting[0]
-        assert isinstance(first.event, Afterthought), first.kind
-        return Taken(inputs=[first], process=first.event.process, params=first.event.params)
-    if isinstance(ended_waits[0].event, ForgetDone):
-        return Taken(inputs=ended_waits[:1], process=REMEMBERING)
-    return Taken(inputs=ended_waits[:1], resumes=question_of(journal, ended_waits[0]))
+    for ended in _ranked(waiting, Rank.RESUME):
+        if isinstance(ended.event, ForgetDone):
+            return Taken(inputs=[ended], process=REMEMBERING)
+        return Taken(inputs=[ended], resumes=question_of(journal, ended))
+    first = waiting[0]
+    assert isinstance(first.event, Afterthought), first.kind
+    return Taken(inputs=[first], process=first.event.process, params=first.event.params)
 
 
 def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> bool:
@@ -173,9 +183,13 @@ def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> 
 def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
     """Was what was written then written after the question was said? What was before answers nothing, and
     nothing answers a question that is damaged."""
-    first = question.event.said[:1]
-    asked = journal.sound(first)
-    return len(asked) == len(first) and all(moment(ts) > moment(one.event.ts) for one in only(Spoken, asked))
+    if not question.event.said:
+        return True
+    asked = journal.sound(question.event.said[:1])
+    if not asked:
+        return False
+    first = asked[0].event
+    return not isinstance(first, Spoken) or moment(ts) > moment(first.ts)
 
 
 def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:
@@ -189,8 +203,8 @@ def is_awaited(journal: Reading, message: Entry[Input], owners: Collection[str])
     """Does a question of its thread wait for it, so that no other execution should take it for itself?"""
     for question in journal.pending(Asked, thread=message.thread):
         waits = question.event.words or (question.event.resumes and onward(_words(message)))
-        theirs = may_answer(question, message.author, owners) and is_newer(journal, question, _ts(message))
-        if waits and theirs:
+        theirs = may_answer(question, message.author, owners)
+        if waits and theirs and is_newer(journal, question, _ts(message)):
             return True
     return False
 
@@ -198,7 +212,8 @@ def is_awaited(journal: Reading, message: Entry[Input], owners: Collection[str])
 def onward(text: str) -> bool:
     """Does it say no more than "go on"?"""
     words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
-    return " ".join(word for word in words if word not in POLITE) in ONWARD
+    said = [word for word in words if word not in POLITE]
+    return " ".join(said) in ONWARD
 
 
 def yields(inputs: Sequence[Entry[Input]]) -> bool:
@@ -230,8 +245,9 @@ def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
 
 def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:
     """Messages in Slack's order; what was changed about one stands after it."""
-    return sorted(messages, key=lambda entry: (moment(entry.event.ts), _is_change(entry), entry.seq))
+    return sorted(messages, key=_when)
 
 
-def _is_change(entry: Entry[Any]) -> bool:
-    return isinstance(entry.event, Heard) and bool(entry.event.note)
+def _when(entry: Entry[Any]) -> tuple[Decimal, bool, int]:
+    is_change = isinstance(entry.event, Heard) and bool(entry.event.note)
+    return moment(entry.event.ts), is_change, entry.seq

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Event, only, seqs_of
+from daemon.engine.event import Entry, Event, by_seq, only, seqs_of
 from daemon.engine.keys import root_of
 from daemon.engine.kinds import Spawned, ThreadEnded, Waiting, Withdrawn
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, InnerMessage
 
+E = TypeVar("E", bound=Event)
 MOST_CHILDREN = 50
 """Branches of one thread, in all its time."""
 MOST_BRANCHES = 100
@@ -43,13 +44,12 @@ class Tree:
     @property
     def branches(self) -> Sequence[Entry[Spawned]]:
         """Those of this thread that had not ended, and those that it has begun since."""
-        return [*only(Spawned, self._open(Spawned)), *self._spawned]
+        return [*self._open(Spawned), *self._spawned]
 
     @property
     def timers(self) -> Sequence[Entry[Waiting]]:
         """Its timers that had not fired."""
-        waits = only(Waiting, self._open(Waiting))
-        return [entry for entry in waits if "timer" in _note(entry)]
+        return [wait for wait in self._open(Waiting) if "timer" in _note(wait)]
 
     @property
     def waits(self) -> bool:
@@ -59,8 +59,7 @@ class Tree:
     @property
     def _watches(self) -> Sequence[Entry[Waiting]]:
         """Its waits for the answers of branches that had not come."""
-        waits = only(Waiting, self._open(Waiting))
-        return [entry for entry in waits if "branches" in _note(entry)]
+        return [wait for wait in self._open(Waiting) if "branches" in _note(wait)]
 
     def knows(self, thread: str) -> bool:
         """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
@@ -68,19 +67,23 @@ class Tree:
             return True
         if self.root == INNER and branch_of(thread) != branch_of(self.thread):
             return False  # begun in another view: what is known here may not be known there
-        begun = self._journal.tree(self.root, Spawned)
-        mine = set(seqs_of(self._spawned))
-        there = [entry for entry in begun if entry.seq < self._since or entry.seq in mine]
-        return any(entry.event.thread == thread for entry in there)
+        begun = self._begun(self._journal.tree(self.root, Spawned))
+        return thread in [spawned.event.thread for spawned in begun]
 
-    def _open(self, kind: type[Event]) -> Sequence[Entry[Any]]:
+    def _begun(self, spawned: Sequence[Entry[Spawned]]) -> list[Entry[Spawned]]:
+        """Those of these that were there as this execution began, and those that it has begun."""
+        before = [entry for entry in spawned if entry.seq < self._since]
+        return [*before, *self._spawned]
+
+    def _open(self, kind: type[E]) -> list[Entry[E]]:
         """What of this thread was pending as its execution began."""
-        now = self._journal.pending(kind, thread=self.thread)
-        ends = self._journal.tree(self.root, ThreadEnded, Withdrawn, InnerMessage, since=self._since)
-        ended_since = self._journal.many(sorted({seq for entry in ends for seq in entry.closes}))
-        here = [entry for entry in only(kind, ended_since) if entry.thread == self.thread]
-        found = {entry.seq: entry for entry in [*now, *here] if entry.seq < self._since}
-        return [found[seq] for seq in sorted(found)]
+        closed = set[int]()
+        for end in self._journal.tree(self.root, ThreadEnded, Withdrawn, InnerMessage, since=self._since):
+            closed.update(end.closes)
+        ended_since = only(kind, self._journal.many(sorted(closed)))
+        here = [entry for entry in ended_since if entry.thread == self.thread]
+        found = by_seq([*here, *self._journal.pending(kind, thread=self.thread)])
+        return [entry for entry in found if entry.seq < self._since]
 
     # Branches
 
@@ -89,16 +92,16 @@ class Tree:
         if self.thread.count(".") >= self._depth:
             return "depth"
         if self.thread == INNER:  # it has no end: only those count that are at work
-            return "children" if len(self.branches) + wanted > MOST_CHILDREN else ""
-        here = self._count(self._journal.of(self.thread, Spawned))
-        if here + wanted > MOST_CHILDREN:
+            if len(self.branches) + wanted > MOST_CHILDREN:
+                return "children"
+            return ""
+        children = self._begun(self._journal.of(self.thread, Spawned))
+        if len(children) + wanted > MOST_CHILDREN:
             return "children"
-        if self._count(self._journal.tree(self.root, Spawned)) + wanted > MOST_BRANCHES:
+        branches = self._begun(self._journal.tree(self.root, Spawned))
+        if len(branches) + wanted > MOST_BRANCHES:
             return "branches"
         return ""
-
-    def _count(self, begun: Sequence[Entry[Spawned]]) -> int:
-        return sum(entry.seq < self._since for entry in begun) + len(self._spawned)
 
     async def spawn(self, label: str, first: InnerMessage) -> Entry[Spawned]:
         """Begin a branch with this message. The core assigns its id, from this label where that is free."""
@@ -160,7 +163,8 @@ def branch_of(thread: str) -> str:
 
 def sanitised(label: str) -> str:
     """A label as it may stand in an id; one that leaves nothing is "branch"."""
-    return LABEL.sub("-", label.casefold()).strip("-")[:LONGEST_LABEL].strip("-") or "branch"
+    words = LABEL.sub("-", label.casefold()).strip("-")
+    return words[:LONGEST_LABEL].strip("-") or "branch"
 
 
 def timer_id(wait: Entry[Waiting]) -> str:
@@ -169,8 +173,11 @@ def timer_id(wait: Entry[Waiting]) -> str:
 
 
 def _note(wait: Entry[Waiting]) -> Mapping[str, Any]:
+    """What is noted of a wait that nobody is suspended on."""
     note = wait.event.note
-    return note if isinstance(note, Mapping) and not wait.event.resumes else {}
+    if wait.event.resumes or not isinstance(note, Mapping):
+        return {}
+    return note
 
 
 def watches_of(journal: Reading, thread: str) -> Sequence[Entry[Waiting]]:
@@ -181,8 +188,4 @@ def watches_of(journal: Reading, thread: str) -> Sequence[Entry[Waiting]]:
 
 def came_of(journal: Reading, wait: Entry[Waiting]) -> Sequence[Entry[ThreadEnded] | None]:
     """How the branches that this waited for have ended, in their order."""
-    ended = []
-    for thread in _note(wait)["branches"]:
-        found = journal.of(thread, ThreadEnded)
-        ended.append(found[0] if found else None)
-    return ended
+    return [journal.latest(thread, ThreadEnded) for thread in wait.event.note["branches"]]

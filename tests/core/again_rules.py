@@ -98,15 +98,15 @@ AGAIN = (
     rule(
         "what is asked again keeps its buttons",
         "soul/again.py",
-        "        if not any(entry.event.ts in taken_over for entry in said):\n",
-        "        if said:\n",
+        "        if messages.isdisjoint(taken_over):\n",
+        "        if messages:\n",
         CHANGED + "test_what_is_asked_again_with_the_same_words_keeps_its_buttons",
     ),
     rule(
         "what people said to it is known after a restart",
         "soul/again.py",
-        "remember(log), *map(remember, _said_since(turn)))",
-        "remember(log))",
+        'with_memory(turn.log, *said)',
+        'with_memory(turn.log)',
         CHANGED + "test_what_people_said_to_it_is_known_after_a_restart",
     ),
     rule(

@@ -15,7 +15,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stranger's press leaves the question open",
         "soul/taking.py",
-        "if question and (relayed or may_answer(question, given.author, owners)):",
+        "if isinstance(given.event, Relayed) or may_answer(question, given.author, owners):",
         "if question:",
         "approved/kills",
     ),
@@ -29,8 +29,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop lets go of what waits",
         "soul/taking.py",
-        "if goes_on or not _words(entry)]",
-        "if not _words(entry)]",
+        "    if not (under_way or from_within(waiting)):  #",
+        "    if True:  #",
         "withdrawn/kills",
     ),
     rule(
@@ -68,8 +68,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop comes before an answer",
         "soul/taking.py",
-        "    if heeded:\n",
-        "    if heeded and not any(entry.event.rank is Rank.ANSWER for entry in waiting):\n",
+        "    if stops:\n",
+        "    if stops and not any(entry.event.rank is Rank.ANSWER for entry in waiting):\n",
         "withdrawn-first/kills",
     ),
     rule(
@@ -96,7 +96,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "words from before a question answer it nowhere",
         "soul/taking.py",
-        "all(moment(ts) > moment(one.event.ts) for one in only(Spoken, asked))",
+        "moment(ts) > moment(first.ts)",
         "True",
         "tests/stories/test_came_late.py::test_words_that_were_missed_are_no_answer_to_a_newer_question",
     ),

@@ -52,7 +52,7 @@ CARRIED = (
     rule(
         "what waits in other conversations of a DM is heard",
         "soul/carrying.py",
-        "[*kept, *map(remember, _waiting(turn))]",
+        "[*kept, *recall(_waiting(turn))]",
         "kept",
         BURST,
     ),

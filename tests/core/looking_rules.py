@@ -80,7 +80,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a message drops the afterthoughts that wait",
         "soul/taking.py",
-        "inputs=[*messages, *afterthoughts]",
+        "inputs=[*messages, *_ranked(waiting, Rank.AFTER)]",
         "inputs=messages",
         "tests/soul/test_taking.py::test_a_message_drops_the_afterthoughts_that_wait",
     ),

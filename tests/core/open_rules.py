@@ -162,7 +162,7 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: branches of earlier turns are known",
         "soul/tree.py",
-        "        return [*only(Spawned, self._open(Spawned)), *self._spawned]\n",
+        "        return [*self._open(Spawned), *self._spawned]\n",
         "        return self._spawned\n",
         "branches",
     ),

@@ -143,7 +143,7 @@ ALLOWS = (
     rule(
         "an owner alone may press",
         "soul/taking.py",
-        "if question and (relayed or may_answer(question, given.author, owners)):",
+        "if isinstance(given.event, Relayed) or may_answer(question, given.author, owners):",
         "if question:",
         LIMITS + "test_an_owner_lets_it_go_on[rounds]",
     ),

@@ -118,15 +118,15 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "messages are taken together",
         "soul/taking.py",
-        "if entry.event.rank is Rank.MESSAGE or entry in stops]",
-        "if entry.event.rank is Rank.MESSAGE or entry in stops][:1]",
+        "if _is_message(entry)]",
+        "if _is_message(entry)][:1]",
         "burst",
     ),
     rule(
         "messages are answered in Slack's order",
         "soul/taking.py",
-        "(moment(entry.event.ts), _is_change(entry), entry.seq)",
-        "entry.seq",
+        "    return moment(entry.event.ts), is_change, entry.seq\n",
+        "    return Decimal(0), False, entry.seq\n",
         "burst",
     ),
     rule(

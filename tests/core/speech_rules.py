@@ -64,8 +64,8 @@ SPEECH: tuple[Mutant, ...] = (
     rule(
         "a thread that began without the soul is fetched",
         "soul/overhearing.py",
-        "if (unasked or not place.is_whole) and",
-        "if unasked and",
+        "if place.is_whole and not unasked:",
+        "if not unasked:",
         "tests/stories/test_called_in.py::test_what_was_said_before_is_fetched_after_the_turn_has_begun",
     ),
 )
