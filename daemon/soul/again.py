@@ -67,7 +67,7 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
     began: Entry[TurnBegan] = journal.at(restart.cause or 0)
     own = set(began.event.inputs)
     others = set[int]()
-    for ended in journal.of(turn.thread, TurnEnded, since=turn.first.seq):
+    for ended in journal.of(turn.thread, TurnEnded, since=turn.number):
         its: Entry[TurnBegan] = journal.at(ended.cause or 0)
         if ended.seq > restart.seq:
             break

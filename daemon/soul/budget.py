@@ -146,11 +146,13 @@ class Budget:
                     await self._released.wait()
             day = self.today()
         granted = day.fits(amount, self.daily)
-        if not granted:
+        held = 0.0
+        if granted:
+            held = amount
+            if amount >= self._refused:
+                self._refused = 0.0
+        else:
             self._refused = max(self._refused, amount)
-        elif amount >= self._refused:
-            self._refused = 0.0
-        held = amount if granted else 0.0
         self._in_flight += held
         try:
             yield granted

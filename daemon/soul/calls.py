@@ -119,13 +119,18 @@ class Calling:
             tried = await self._ctx.note(made, "tried")
             await self._purse.aclose()
             await alarm(self._world, self._ctx.execution, tried)
-            raise Unavailable(made.failure, "" if made.failure in EVERYWHERE else self.model)
+            subject = self.model
+            if made.failure in EVERYWHERE:
+                subject = ""
+            raise Unavailable(made.failure, subject)
         return made
 
     async def ask(self) -> ModelCall:
         """Send it, if the purse allows."""
         llm, budget, execution = self._world.llm, self._world.budget, self._ctx.execution
-        hear = None if execution.down else self._wanted.hear  # half answers would pile up while it lasts
+        hear = self._wanted.hear
+        if execution.down:
+            hear = None  # half answers would pile up while it lasts
         root = root_of(execution.thread)
         self._purse.enter_context(self._world.gauge.calling(root))
         amount = llm.reserve(self.request, self._size)
@@ -170,10 +175,11 @@ class Calling:
         """The entries that the conversation comes from, in order."""
         record = self._ctx.execution.record
         for memory in self._wanted.memory.conversation:
-            found = record.find(memory.key) if memory.key else None
-            seq = found.seq if found else memory.seq
-            if seq is not None:
-                yield seq
+            found = record.find(memory.key)
+            if found:
+                yield found.seq
+            elif memory.seq is not None:
+                yield memory.seq
 
     async def _event(self, reply: Reply) -> ModelCall:
         memory = self._wanted.memory

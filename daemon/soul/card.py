@@ -7,6 +7,7 @@ or a refusal leaves in doubt is looked for in Slack. A card is a nicety: no turn
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from daemon.engine.event import Entry, fingerprint
 from daemon.engine.keys import part
@@ -28,12 +29,12 @@ async def show(scope: Scope, plan: Planned) -> None:
     """The card shows this plan from now on, whether it is posted for that or changes."""
     key = scope.ctx.key("card")
     asked = fingerprint("card", plan.condition, plan.steps)
-    intent: Entry[CardBegan] | None = scope.read(key, asked)
+    intent: Entry[CardBegan] | None = scope.ctx.read(key, asked)
     if intent is None:
         scope.ctx.goes_live(key)
         began = CardBegan(condition=plan.condition, steps=plan.steps, fingerprint=asked)
-        intent = await scope.append(began, key=key)
-    if not scope.read(part(key, RECEIPT)):
+        intent = await scope.execution.append(began, key)
+    if not scope.ctx.read(part(key, RECEIPT)):
         await _end(scope, intent, _put)
 
 
@@ -53,9 +54,11 @@ async def _end(scope: Scope, intent: Entry[CardBegan], look: Look) -> None:
             raise
         why = str(failure)
     plan = intent.event
-    receipt = CardShown(ts=ts, condition=plan.condition, steps=plan.steps) if ts else CardMissed(why=why)
+    receipt: CardShown | CardMissed = CardMissed(why=why)
+    if ts:
+        receipt = CardShown(ts=ts, condition=plan.condition, steps=plan.steps)
     key = part(intent.key, RECEIPT)
-    await scope.append(receipt, key=key, cause=intent.seq, closes=[intent.seq])
+    await scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
 
 
 async def _find(scope: Scope, *intents: Entry[CardBegan]) -> str | None:
@@ -69,13 +72,14 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
     journal, speaker, thread = scope.world.journal, scope.world.speaker, scope.thread
     came = _came_here(scope)
     shown = journal.of(thread, CardShown, since=came)
-    last = shown[-1] if shown else None
-    ts = last.event.ts if last else None
-    doubtful = _doubtful(scope, intent, last.seq if last else came)
+    ts, since = None, came
+    if shown:
+        ts, since = shown[-1].event.ts, shown[-1].seq
+    doubtful = _doubtful(scope, intent, since)
     if doubtful:
         ts = await _find(scope, *doubtful) or ts
-    elif last and (last.event.condition, last.event.steps) == (intent.event.condition, intent.event.steps):
-        return last.event.ts
+    elif ts and _reads(shown[-1]) == _reads(intent):
+        return ts
     if ts:
         try:
             return await speaker.card(thread, ts, intent.event, intent.key, scope.hold)
@@ -83,6 +87,10 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
             if len({entry.event.ts for entry in shown}) >= MOST:
                 raise
     return await speaker.card(thread, None, intent.event, intent.key, scope.hold)
+
+
+def _reads(plan: Entry[CardBegan | CardShown]) -> tuple[Any, Any]:
+    return plan.event.condition, plan.event.steps
 
 
 def _doubtful(scope: Scope, intent: Entry[CardBegan], since: int) -> Sequence[Entry[CardBegan]]:

@@ -22,7 +22,7 @@ WAITING = 20
 async def carry_over(turn: Turn) -> None:
     """Fix it once for each execution, as of its first begin; one that begins again sees the same again."""
     key = turn.ctx.key("carried-over")
-    recorded: Entry[CarriedOver] | None = turn.read(key)
+    recorded: Entry[CarriedOver] | None = turn.ctx.read(key)
     for before in turn.execution.entries(CarriedOver):
         recorded = recorded or before
     if recorded:

@@ -103,7 +103,7 @@ def _stays(turn: Turn) -> bool:
 def _thinks_meanwhile(turn: Turn) -> bool:
     """Has another execution of this thread begun to think in the open since this one first began?"""
     began = turn.execution.began.seq
-    if began == turn.first.seq or turn.first.event.process == THINKING:
+    if began == turn.number or turn.first.event.process == THINKING:
         return False
     turned_to = [taken.event.to for taken in turn.execution.entries(TransitionTaken)]
     if THINKING in turned_to:
@@ -117,7 +117,7 @@ def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
     if turn.execution.restarts:
         seqs = tuple(_original(journal, seq) for seq in seqs)
     kept = set[int]()
-    for ended in journal.of(turn.thread, TurnEnded, since=turn.first.seq):
+    for ended in journal.of(turn.thread, TurnEnded, since=turn.number):
         kept.update(ended.event.keep)
     new = [seq for seq in seqs if seq not in kept and turn.is_new(seq)]
     return tuple(dict.fromkeys(new))

@@ -126,7 +126,9 @@ class Eraser:
 
 def _ended(task: asyncio.Task[None]) -> None:
     """An owner reads it: what is still to be forgotten waits for the next start."""
-    error = None if task.cancelled() else task.exception()
+    if task.cancelled():
+        return
+    error = task.exception()
     if error:
         log.critical("Forgetting failed. Start the daemon anew.", exc_info=error)
 
@@ -172,16 +174,21 @@ class Forgetting:
 
     @property
     def _gone(self) -> set[int]:
-        return {seq for one in self._rounds for seq in one.event.seqs}
+        gone = set[int]()
+        for one in self._rounds:
+            gone.update(one.event.seqs)
+        return gone
 
     async def _look(self) -> Lineage:
         """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
-        while entries := self._journal.since(self._since, CHUNK):
+        while True:
+            entries = self._journal.since(self._since, CHUNK)
+            if not entries:
+                return self._found
             for entry in entries:
                 self._found.take(entry)
             self._since = entries[-1].seq
             await asyncio.sleep(0)
-        return self._found
 
     async def _let_end(self, found: Lineage) -> bool:
         """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
@@ -255,9 +262,11 @@ class Forgetting:
         )
         for clear in self._clear:
             await clear(gone)
-        taken = {seq for began in self._journal.pending(TurnBegan) for seq in began.event.inputs}
+        taken = set[int]()
+        for began in self._journal.pending(TurnBegan):
+            taken.update(began.event.inputs)
         waits = [one.seq for one in entries if isinstance(one.event, LET_GO) and one.seq not in taken]
-        slept = any(one.thread == INNER for one in entries if isinstance(one.event, Waiting))
+        slept = INNER in [wait.thread for wait in only(Waiting, entries)]
         forgotten = await self._journal.forget(
             seqs,
             thread=SELF,

@@ -20,7 +20,9 @@ def first_input(journal: Reading, execution: str) -> Entry[Any]:
 def errand_of(journal: Reading, execution: str) -> Entry[ToSay] | None:
     """What is to be said, if this execution is to say it, or to ask an owner whether it may."""
     first = first_input(journal, execution)
-    return first if isinstance(first.event, ToSay) else None
+    if isinstance(first.event, ToSay):
+        return first
+    return None
 
 
 async def report(turn: Scope, execution: str, outcome: Became) -> None:

@@ -18,19 +18,22 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
     """Of this execution."""
     entries = journal.recorded(execution)
     began = only(TurnBegan, entries)[0]
-    calls = [call.event for call in only(ModelCall, entries) if not call.event.taken_from]
     processes = [began.event.process]
     processes += [transition.event.to for transition in only(TransitionTaken, entries)]
     actions: list[str] = []
     for told in only(RunTold, entries):
         actions += ACTED.findall(told.event.text)
+    calls = [call.event for call in only(ModelCall, entries) if not call.event.taken_from]
+    link = ""
+    if console:
+        link = f"{console}/#{began.thread}"
     return Facts(
         processes=tuple(dict.fromkeys(processes)),
         actions=tuple(actions),
         calls=len(calls),
         tokens=sum(call.usage.total for call in calls),
         usd=sum(call.cost for call in calls),
-        link=f"{console}/#{began.thread}" if console else "",
+        link=link,
     )
 
 
@@ -50,4 +53,6 @@ def _last(journal: Reading, thread: str) -> str:
     began = journal.latest(thread, TurnBegan)
     while began and began.event.apart is not None:
         began = journal.latest(thread, TurnBegan, before=began.seq)
-    return began.event.execution if began else ""
+    if began is None:
+        return ""
+    return began.event.execution

@@ -66,8 +66,8 @@ class Ledger:
         async with self._slots:
             while not last and self._waits(amount):
                 await self._released.wait()
-            reached = None if last else self._refusal(amount)
-            if reached:
+            reached = self._refusal(amount)
+            if reached and not last:
                 yield reached
                 return
             self._on_their_way.append(amount)
@@ -80,7 +80,9 @@ class Ledger:
 
     def _left(self) -> float:
         """Dollars that may still be spent; without that bound, any."""
-        return self._limits.usd - self.usd if self._limits.usd else math.inf
+        if not self._limits.usd:
+            return math.inf
+        return self._limits.usd - self.usd
 
     def _waits(self, amount: float) -> bool:
         """Would it fit, but for what others may cost that are on their way?"""

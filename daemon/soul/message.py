@@ -81,17 +81,17 @@ class Message:
     @property
     def intent(self) -> Entry[kinds.SpeechBegan] | None:
         """The entry that began it."""
-        return self._scope.read(self._key)
+        return self._scope.ctx.read(self._key)
 
     @property
     def receipt(self) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
         """The entry that ended it."""
-        return self._scope.read(part(self._key, RECEIPT))
+        return self._scope.ctx.read(part(self._key, RECEIPT))
 
     async def adopt(self, said: Entry[kinds.Spoken]) -> Entry[kinds.Spoken]:
         """It was said before a restart, and is not said again."""
         event = replace(said.event, taken_from=said.key)
-        return await self._scope.append(event, key=part(self._key, RECEIPT))
+        return await self._scope.execution.append(event, part(self._key, RECEIPT))
 
     @property
     def fresh(self) -> bool:
@@ -179,7 +179,7 @@ class Message:
             self._doubt = True
             return
         started = kinds.SpeechStarted(ts=self._ts)
-        await scope.append(started, key=part(self._key, STARTED), cause=intent.seq)
+        await scope.execution.append(started, part(self._key, STARTED), cause=intent.seq)
 
     async def _finish(self, ts: str | None, text: str, choices: Choices | None = None) -> str:
         scope = self._scope
@@ -187,7 +187,7 @@ class Message:
 
     async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
-        started: Entry[kinds.SpeechStarted] | None = self._scope.read(part(self._key, STARTED))
+        started: Entry[kinds.SpeechStarted] | None = self._scope.ctx.read(part(self._key, STARTED))
         if started:
             return started.event.ts
         own = await own_since(self._scope, intent)
@@ -208,10 +208,10 @@ class Message:
             return intent
         self._grows_since = self._scope.world.clock.steady()
         self._scope.ctx.goes_live(self._key)
-        return await self._scope.append(kinds.SpeechBegan(), key=self._key)
+        return await self._scope.execution.append(kinds.SpeechBegan(), self._key)
 
     async def _end(
         self, receipt: kinds.Spoken | kinds.Unsaid, intent: Entry[kinds.SpeechBegan]
     ) -> Entry[kinds.Spoken | kinds.Unsaid]:
         key = part(self._key, RECEIPT)
-        return await self._scope.append(receipt, key=key, cause=intent.seq, closes=[intent.seq])
+        return await self._scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])

@@ -60,6 +60,17 @@ class Cell:
     """The readings that it has called, and waits for."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A cell that has run: its key, and the variables that there were before it. One over which the sandbox
+    was `lost` does not run again."""
+
+    key: str
+    code: str
+    variables: Mapping[str, str]
+    lost: bool
+
+
 class ReadingNode:
     """One reading. `depth` is 0 for the root; `ctx` is where its steps stand."""
 
@@ -73,12 +84,10 @@ class ReadingNode:
         self._ctx = ctx
         self._depth = depth
         self._sandbox: Sandbox | None = None
-        self._history = list[tuple[str, CellBegan, Mapping[str, str]]]()
-        """The key of each cell that has run so far, the cell, and the variables that there were before it."""
+        self._history = list[Ran]()
+        """The cells that have run so far."""
         self._in_sandbox = 0
         """How many of them the sandbox has run."""
-        self._lost = set[str]()
-        """The keys of those that the sandbox was lost over: they do not run again."""
         self._cell: Cell | None = None
         self._variables: Mapping[str, str] = {}
 
@@ -103,7 +112,9 @@ class ReadingNode:
             except ContextError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
             short = is_short(context, self.limits.threshold * LETTERS)
-            told = as_text(context) if short else shape(context)
+            told = shape(context)
+            if short:
+                told = as_text(context)
             return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
 
         return await self._ctx.step("reading", question, began, ReadingBegan)
@@ -131,12 +142,16 @@ class ReadingNode:
 
         def look() -> Limited | None:
             reached = self._reader.ledger.reached
-            return Limited(bound=reached, resets="reading") if reached else self._reader.beyond()
+            if reached:
+                return Limited(bound=reached, resets="reading")
+            return self._reader.beyond()
 
         found = await self._ctx.notice("bound", look)
         if found is None:
             return None
-        return "money" if found.event.bound == "tokens" else cast(Ending, found.event.bound)
+        if found.event.bound == "tokens":
+            return "money"
+        return cast(Ending, found.event.bound)
 
     async def end(
         self, answer: str, reason: Ending, *, partial: bool, iterations: int
@@ -170,10 +185,8 @@ class ReadingNode:
 
         done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
         key = done.key.removesuffix(part("", "done"))
-        self._history.append((key, intent, self._variables))
-        if done.event.lost:
-            self._lost.add(key)
-        else:
+        self._history.append(Ran(key=key, code=code, variables=self._variables, lost=done.event.lost))
+        if not done.event.lost:
             self._variables = done.event.variables
         return done
 
@@ -195,7 +208,9 @@ class ReadingNode:
             held = await self._held(sandbox, cell, cell.variable)
             cell.finals.insert(0, held.value)
             execution = replace(execution, error=held.error)
-        final = None if execution.error else await self._final(sandbox, cell, code)
+        final = None
+        if not execution.error:
+            final = await self._final(sandbox, cell, code)
         if execution.lost:
             await self.close()
         elif self._sandbox:
@@ -217,10 +232,10 @@ class ReadingNode:
             self._sandbox = await self._opened()
         sandbox = self._sandbox
         now = self._variables
-        for key, cell, seen in self._history[self._in_sandbox :]:
-            if key not in self._lost:
-                self._variables = seen
-                again = await self._executed(sandbox, Cell(ctx=self._ctx.inside(key)), cell.code)
+        for ran in self._history[self._in_sandbox :]:
+            if not ran.lost:
+                self._variables = ran.variables
+                again = await self._executed(sandbox, Cell(ctx=self._ctx.inside(ran.key)), ran.code)
                 if again.lost:
                     await self.close()
                     self._variables = now
@@ -263,10 +278,10 @@ class ReadingNode:
         """The final answer that the cell gave, if it did: the first one counts."""
         if cell.finals:
             return cut(final_text(cell.finals[0]), LONGEST)
-        if "answer" in code or any("answer" in earlier.code for _, earlier, _ in self._history):
-            answer = (await self._held(sandbox, cell, "answer")).value
-            if isinstance(answer, Mapping) and answer.get("ready"):
-                return cut(final_text(answer.get("content", "")), LONGEST)
+        if "answer" in code or any("answer" in ran.code for ran in self._history):
+            held = await self._held(sandbox, cell, "answer")
+            if isinstance(held.value, Mapping) and held.value.get("ready"):
+                return cut(final_text(held.value.get("content", "")), LONGEST)
         return None
 
     async def _held(self, sandbox: Sandbox, cell: Cell, name: str) -> Execution:
@@ -315,15 +330,16 @@ class ReadingNode:
         if self._ctx.execution.stopping.is_set():
             raise CallError(STOPPED)
         if self._depth >= self.limits.depth:
-            whole = asked if context is None else f"{asked}\n\n{final_text(context)}"
-            return await self._llm_query(whole, model)
+            if context is not None:
+                asked = f"{asked}\n\n{final_text(context)}"
+            return await self._llm_query(asked, model)
         sub = self._here.ctx.about("rlm_query", asked, canonical(context))
         ended = cast(Entry[ReadingEnded] | None, sub.recorded("reading-ended"))
         if ended is None:
             reached = self._reader.ledger.reached
             if reached:
                 return at_bound(reached)
-            child = ReadingNode(self._reader, sub, _given(asked, context), self._depth + 1)
+            child = ReadingNode(self._reader, sub, _load_of(asked, context), self._depth + 1)
             reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
             self._here.below.add(reading)
             try:
@@ -337,8 +353,10 @@ class ReadingNode:
     async def _gives(self, *values: Any, **named: Any) -> None:
         if not named and values in ((), (None,)):
             raise CallError("a final answer needs to be something, and this is None")
-        given = values[0] if len(values) == 1 else list(values)
-        self._here.finals.append(named or given)
+        given: Any = named or list(values)
+        if not named and len(values) == 1:
+            given = values[0]
+        self._here.finals.append(given)
 
     async def _gives_variable(self, name: Any) -> None:
         """The name of a variable, or its value where the code had no quotes."""
@@ -366,17 +384,21 @@ def _told(ended: ReadingEnded) -> str:
     return ended.answer
 
 
-def _given(question: str, context: Any) -> Load:
-    """What a cell hands on to be read; without that, its question is what is read."""
+def _load_of(question: str, context: Any) -> Load:
+    """Brings what a cell hands on to be read; without that, its question."""
 
     async def load() -> Any:
-        return question if context is None else context
+        if context is None:
+            return question
+        return context
 
     return load
 
 
 def _as_prompt(prompt: object) -> str:
-    return prompt if isinstance(prompt, str) else final_text(prompt)
+    if isinstance(prompt, str):
+        return prompt
+    return final_text(prompt)
 
 
 async def read(

@@ -36,6 +36,8 @@ async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
     await settling.settle(turn)
     waits = turn.must_answer or bool(turn.execution.entries(Answered))  # this turn begins at the outage
     if waits and turn.addressed:
-        name = "account" if waiting.event.reason in ACCOUNT else "unreachable"
+        name = "unreachable"
+        if waiting.event.reason in ACCOUNT:
+            name = "account"
         sentence = turn.text(f"prompts/sentences/{name}").strip()
         await turn.say(sentence, "told")

@@ -24,7 +24,7 @@ TRIES = 5
 async def overhear(turn: Turn) -> None:
     """Fetch it, where nobody has. Whoever stops the soul ends this, too."""
     key = turn.ctx.key("overheard")
-    if turn.read(key) or turn.opened is None or not _may_be_fetched(turn):
+    if turn.ctx.read(key) or turn.opened is None or not _may_be_fetched(turn):
         return
     place = turn.opened.event
     unasked = _said_unasked(turn, place)
@@ -51,7 +51,7 @@ def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
 def _is_wanted(turn: Turn) -> bool:
     """Was it never fetched whole, nor tried too often?"""
     fetches = turn.world.journal.of(turn.thread, Overheard)
-    tries = [fetch.event for fetch in fetches if fetch.seq < turn.first.seq]
+    tries = [fetch.event for fetch in fetches if fetch.seq < turn.number]
     return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
 

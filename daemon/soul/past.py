@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from daemon.engine.event import Entry, StepEvent, only
+from daemon.engine.event import Entry, only
 from daemon.engine.journal import Journal
 from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
 from daemon.memory import Memory
@@ -104,7 +104,9 @@ class Pasts:
             self._known.clear()
             self._size = 0
         known = self._known.get(thread, NOTHING)
-        return known if known.before <= before else NOTHING
+        if known.before > before:
+            return NOTHING
+        return known
 
     def _keep(self, thread: str, past: Past) -> None:
         self._size += past.size - self._known.pop(thread, NOTHING).size
@@ -201,17 +203,3 @@ def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
             summed_up = in_order.index(entry.event.last) + 1
             kept = dict.fromkeys([entry.seq, *in_order[summed_up:]])
     return [*kept]
-
-
-def originals(journal: Journal, seqs: Iterable[int]) -> tuple[int, ...]:
-    """The seqs of these entries; of one that was taken over from before a restart, that of the first one."""
-    return tuple(_original(journal, seq) for seq in seqs)
-
-
-def _original(journal: Journal, seq: int) -> int:
-    entry: Entry[Any] = journal.at(seq)
-    while isinstance(entry.event, StepEvent) and entry.event.taken_from:
-        before = journal.get(entry.event.taken_from)
-        assert before
-        entry = before
-    return entry.seq

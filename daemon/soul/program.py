@@ -31,7 +31,7 @@ from daemon.kinds import (
 )
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
-from daemon.process import NO_ANSWER, Process, Transition
+from daemon.process import NO_ANSWER, Transition
 from daemon.soul import again, ending, outage, questions, settling
 from daemon.soul.carrying import carry_over
 from daemon.soul.node import INTERRUPTED
@@ -89,14 +89,14 @@ class Soul(Program):
         thread, now = taken.inputs[0].thread, self._world.journal.last() + 1
         await self._world.pasts.ready(thread, now)
         past = self._world.pasts.of(thread, now)
-        process = past.process if past.process in self._world.processes else self._world.initial
+        process = self._known(past.process)
         if from_within(taken.inputs):
             process = THINKING
-        return TurnBegan(execution=execution, inputs=inputs, process=process or "", texts=texts)
+        return TurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
-        if entry.event.rank is Rank.STOP:
+        if _is_stop(entry):
             return True
         if isinstance(entry.event, ToSay):
             return False
@@ -127,7 +127,7 @@ class Soul(Program):
             log.warning("The process %s is gone, and an afterthought with it.", turn.process)
             return
         for _ in range(MAX_TRANSITIONS):
-            outcome = await self._process(turn.process)(turn)
+            outcome = await self._world.processes[self._known(turn.process)](turn)
             if isinstance(outcome, WorkingMemory):
                 turn.memory = outcome
                 return
@@ -147,10 +147,11 @@ class Soul(Program):
                 return
         raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")
 
-    def _process(self, name: str) -> Process:
-        """The process of this name; one that nobody knows is the initial one."""
-        known = self._world.processes
-        return known[name if name in known else self._world.initial]
+    def _known(self, process: str | None) -> str:
+        """The name of this process; of one that nobody knows, that of the initial one."""
+        if process is None or process not in self._world.processes:
+            return self._world.initial
+        return process
 
     # It ends
 
@@ -194,7 +195,7 @@ class Soul(Program):
         await turn.became("declined")
         await _let_go(turn)
         await settling.settle_card(turn)
-        stops = await ctx.receive(lambda entry: entry.event.rank is Rank.STOP)
+        stops = await ctx.receive(_is_stop)
         ctx.accept(stops)
         if turn.tree.parent:
             await ctx.end_thread("", "cancelled")
@@ -236,14 +237,20 @@ class Soul(Program):
         await outage.tell(Turn(self._world, ctx), waiting)
 
 
+def _is_stop(entry: Entry[Input]) -> bool:
+    return entry.event.rank is Rank.STOP
+
+
 async def _tick_failed(turn: Turn) -> None:
     """It is a line of the log of the inner life, and what had woken it is not forgotten."""
-    due = only(TickDue, turn.inputs)
-    why = due[-1].event.why if due else ""
-    told = turn.world.journal.recorded(turn.execution.id)
-    if all(context_of(one.key) == turn.ctx.path for one in only(Ticked, told)):  # these words may run again
+    why = ""
+    woke: list[int] = []
+    for due in only(TickDue, turn.inputs):
+        why = due.event.why
+        woke += due.event.notes
+    told = only(Ticked, turn.world.journal.recorded(turn.execution.id))
+    if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
         await turn.once(Ticked(tick=turn.number, outcome="failed", why=why))
-    woke = [seq for entry in due for seq in entry.event.notes]
     await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 

@@ -62,7 +62,9 @@ class Reach:
         """Seconds until whoever asks may find out whether it is still at fault: one after the other."""
         now = self._clock.steady()
         _, since = self._faults.get(fault.subject, (fault, now))
-        pause = PROBE if now - since < HOUR else LATER
+        pause = PROBE
+        if now - since >= HOUR:
+            pause = LATER
         slot = max(now, self._slots.get(fault.subject, now)) + pause
         self._slots[fault.subject] = slot
         return slot - now

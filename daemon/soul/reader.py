@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
 from daemon.kinds import Limited, ModelCall, ReadingBegan
 from daemon.memory import WorkingMemory, working_memory
@@ -49,12 +50,13 @@ class Reader:
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
         execution = self.voice.execution
-        mine = [entry for entry in execution.entries(ModelCall) if entry.key.startswith(f"{path}/")]
-        began = next((e for e in execution.entries(ReadingBegan) if e.key.startswith(f"{path}/")), None)
+        recorded: list[Entry[Any]] = execution.entries()
+        mine = [entry for entry in recorded if entry.key.startswith(f"{path}/")]
+        began = only(ReadingBegan, mine)
         seconds = 0.0
         if began:
-            seconds = lasted([entry for entry in execution.lifetime() if entry.seq >= began.seq])
-        return Ledger(self.limits, self.world.clock, mine, seconds)
+            seconds = lasted([entry for entry in execution.lifetime() if entry.seq >= began[0].seq])
+        return Ledger(self.limits, self.world.clock, only(ModelCall, mine), seconds)
 
     async def ask(self, ctx: Context, wanted: calls.Wanted) -> Entry[ModelCall]:
         """One call of the tree, through outages. Raises Unavailable where nobody answers for a day."""
@@ -92,7 +94,9 @@ class Reader:
         """People see how far it is; what other models have read counts from the first piece on, if the owner
         has a second line for that."""
         alone, _, together = self.voice.text(f"{TEXTS}progress").strip().partition("\n")
-        words = together or alone if self._pieces else alone
+        words = alone
+        if self._pieces:
+            words = together or alone
         pieces, questions, usd = str(len(self._pieces)), str(self.questions), f"{self.ledger.usd:.2f}"
         self.voice.show(fill(words, pieces=pieces, questions=questions, usd=usd))
 

@@ -43,9 +43,9 @@ class Speech:
         unread, nothing new is heard, not even a stop.
         """
         key, number = self._key, 1
-        while self._scope.read(key):
-            self._scope.read(part(key, STARTED))
-            self._scope.read(part(key, RECEIPT))
+        while self._scope.ctx.read(key):
+            self._scope.ctx.read(part(key, STARTED))
+            self._scope.ctx.read(part(key, RECEIPT))
             number += 1
             key = part(self._key, str(number))
 
@@ -72,17 +72,19 @@ class Speech:
         message = self._message(len(whole))
         await message.hear(growing.text)
         if message.age > LONGEST_STREAM:
-            begins = whole[-1].upto if whole else 0
-            self._cuts.append(self._scope.world.speaker.cut(text, begins))
+            self._cuts.append(self._scope.world.speaker.cut(text, _end_of(whole)))
 
     async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
 
         Its last message has the buttons.
         """
-        asked = fingerprint("spoken", text, choices.question if choices else "")
+        question = ""
+        if choices:
+            question = choices.question
+        asked = fingerprint("spoken", text, question)
         self._begin_after_a_break()
-        self._scope.read(part(self._key_of(0), RECEIPT), asked)
+        self._scope.ctx.read(part(self._key_of(0), RECEIPT), asked)
         said_before = await self._take_over(asked, text)
         if said_before:
             return said_before
@@ -93,7 +95,9 @@ class Speech:
             pages = self._pages(text or self._lost_words, len(standing))
         receipts = []
         for number, page in enumerate(pages):
-            buttons = choices if number == len(pages) - 1 else None
+            buttons = None
+            if number == len(pages) - 1:
+                buttons = choices
             receipts.append(await self._message(number).close(page, asked, buttons))
         for message in begun[len(pages) :]:
             unsaid = await message.unsay(asked)
@@ -160,7 +164,9 @@ class Speech:
 
     def _key_of(self, number: int) -> str:
         number += self._broken_off
-        return part(self._key, str(number + 1)) if number else self._key
+        if number == 0:
+            return self._key
+        return part(self._key, str(number + 1))
 
     def _begun(self) -> list[Message]:
         """Its messages that have an intent, in order."""
@@ -181,7 +187,7 @@ class Speech:
             cuts = self._cuts
         pages = list(speaker.pages(text, cuts))
         while len(pages) < least:
-            since = pages[-2].upto if len(pages) > 1 else 0
+            since = _end_of(pages[:-1])
             middle = speaker.cut(text[: (since + len(text)) // 2], since)
             ends = [page.upto for page in pages[:-1]]
             more = list(speaker.pages(text, [*ends, middle]))
@@ -189,3 +195,10 @@ class Speech:
                 return pages + [Page(text="…", upto=len(text))] * (least - len(pages))
             pages = more
         return pages
+
+
+def _end_of(pages: Sequence[Page]) -> int:
+    """Where in the text these pages end."""
+    if not pages:
+        return 0
+    return pages[-1].upto

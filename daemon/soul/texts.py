@@ -132,7 +132,9 @@ class Texts:
         return dict.fromkeys([*self._catalogue.texts, *self._good, *sorted(playbooks)])
 
     async def _complain(self, name: str, problem: str) -> None:
-        more = " The last good version stays in use." if name in self._good else ""
+        more = ""
+        if name in self._good:
+            more = " The last good version stays in use."
         log.warning("%s%s", problem, more)
         key = f"fault:{hashlib.sha256(problem.encode()).hexdigest()}"
         await self._journal.append(SELF, Fault(name=name, text=problem), key=key, author="core")
@@ -159,7 +161,9 @@ class Texts:
             if name in self._unreadable:
                 return None
             self._unreadable.add(name)
-            mend = "put it back" if name in WORDING or name in self._good else "write it, or put it back"
+            mend = "write it, or put it back"
+            if name in WORDING or name in self._good:
+                mend = "put it back"
             return f"{path} cannot be read ({error.__class__.__name__}): {mend}."
         self._unreadable.discard(name)
         problem = self._catalogue.fault(name, text)

@@ -60,7 +60,7 @@ class Turn(Voice):
         self.owners = world.owners
         self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
         self.at_once = world.at_once
-        self.past = world.pasts.of(self.thread, self.first.seq)
+        self.past = world.pasts.of(self.thread, self.number)
         self._was_told = False  # has anybody answered what this run asked?
         self._carried: Sequence[Memory] = ()
         self._carried_seqs = frozenset[int | None]()
@@ -71,10 +71,10 @@ class Turn(Voice):
         """What people said to it."""
         self.answers = self.said
         if self.came and not self.said:
-            self.answers = asked_last(world.journal, self.root, self.first.seq)
+            self.answers = asked_last(world.journal, self.root, self.number)
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
-        self.mood = world.pasts.dms.mood(self.thread, self.first.seq) or self.past.mood or ""
-        self.known = world.people.known(self.answers, self.thread, self.first.seq)
+        self.mood = world.pasts.dms.mood(self.thread, self.number) or self.past.mood or ""
+        self.known = world.people.known(self.answers, self.thread, self.number)
         self.params = self.past.params
         if self.apart is not None:
             self.params = self.apart
@@ -99,8 +99,8 @@ class Turn(Voice):
         if tree == INNER:
             tree = branch_of(self.thread)
         calls = 0
-        for entry in self.world.journal.tree(tree, SelfCall, Answered, since=self._last_word(self.first.seq)):
-            if entry.seq >= self.first.seq:
+        for entry in self.world.journal.tree(tree, SelfCall, Answered, since=self._last_word(self.number)):
+            if entry.seq >= self.number:
                 break
             if isinstance(entry.event, SelfCall):
                 calls += 1
@@ -110,10 +110,10 @@ class Turn(Voice):
 
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
-        plan = self.world.journal.latest(self.thread, PlanMade, before=self.first.seq)
+        plan = self.world.journal.latest(self.thread, PlanMade, before=self.number)
         if plan is None:
             return ()
-        is_over = plan.seq < self._last_word(self.first.seq)
+        is_over = plan.seq < self._last_word(self.number)
         if is_over and self.past.process != THINKING:
             return ()
         return plan.event.left
@@ -166,7 +166,7 @@ class Turn(Voice):
 
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""
-        return self.world.people.base(person, self.thread, self.first.seq)
+        return self.world.people.base(person, self.thread, self.number)
 
     def facts(self) -> Facts | None:
         """What this execution has done, or if it is beside the thread's matter, the one before it."""
@@ -212,14 +212,16 @@ class Turn(Voice):
         """What is to be summed up of this DM: nothing of one conversation alone."""
         if not self.in_dm:
             return ()
-        return self.world.pasts.dms.to_sum_up(self.thread, self.first.seq)
+        return self.world.pasts.dms.to_sum_up(self.thread, self.number)
 
     # Steps
 
     async def limit(self, limits: Limits | None = None) -> Limited | None:
         """Which bound stands in the way of another call; while it replays, only what was recorded."""
         found = await self.ctx.notice("limit", lambda: self._limited(limits))
-        return found.event if found else None
+        if found is None:
+            return None
+        return found.event
 
     def _limited(self, limits: Limits | None = None) -> Limited | None:
         gauge = self.world.gauge

@@ -40,7 +40,9 @@ async def make(turn: Voice, key: str, question: Question) -> None:
 def wish_of(journal: Reading, execution: str) -> Wish | None:
     """What a branch wants to ask, if this execution is to do that."""
     first = first_input(journal, execution).event
-    return first if isinstance(first, Wish) else None
+    if isinstance(first, Wish):
+        return first
+    return None
 
 
 def wished(turn: Voice) -> Question | None:
@@ -70,10 +72,11 @@ def wisher(turn: Voice) -> Sequence[int]:
 async def wait_for_others(turn: Voice) -> bool:
     """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
     want it then? Raises Suspended."""
-    earlier = await turn.ctx.notice("earlier", lambda: _earlier(turn))
-    while earlier:
-        await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
+    while True:
         earlier = await turn.ctx.notice("earlier", lambda: _earlier(turn))
+        if earlier is None:
+            break
+        await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
     return await turn.ctx.notice("forlorn", lambda: _end_of_wisher(turn)) is None
 
 
@@ -92,7 +95,7 @@ def _earlier(turn: Voice) -> Received | None:
 def _is_earlier(turn: Voice, execution: str) -> bool:
     journal = turn.world.journal
     began = journal.get(f"{execution}/began")
-    return began is not None and began.seq < turn.first.seq and wish_of(journal, execution) is not None
+    return began is not None and began.seq < turn.number and wish_of(journal, execution) is not None
 
 
 def _end_of_wisher(turn: Voice) -> Received | None:

@@ -70,8 +70,8 @@ AGAIN = (
     rule(
         "what reads alike and asks for something else has buttons of its own",
         "soul/speech.py",
-        'choices.question if choices else ""',
-        'str(choices.choices) if choices else ""',
+        "question = choices.question",
+        "question = str(choices.choices)",
         VOID,
     ),
     rule(
@@ -105,8 +105,8 @@ AGAIN = (
     rule(
         "what people said to it is known after a restart",
         "soul/again.py",
-        'with_memory(turn.log, *said)',
-        'with_memory(turn.log)',
+        "with_memory(turn.log, *said)",
+        "with_memory(turn.log)",
         CHANGED + "test_what_people_said_to_it_is_known_after_a_restart",
     ),
     rule(

@@ -159,8 +159,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "of a long question the last message has the buttons",
         "soul/speech.py",
-        "buttons = choices if number == len(pages) - 1 else None",
-        "buttons = choices",
+        "            if number == len(pages) - 1:\n",
+        "            if True:\n",
         "approved-at-length/kills",
     ),
 )

@@ -11,8 +11,8 @@ CARD: tuple[Mutant, ...] = (
     rule(
         "a card: a change is made where it stands",
         "soul/card.py",
-        "    ts = last.event.ts if last else None",
-        "    ts = None",
+        "        ts, since = shown[-1].event.ts, shown[-1].seq\n",
+        "        since = shown[-1].seq\n",
         "card",
     ),
     rule(
@@ -54,8 +54,8 @@ CARD: tuple[Mutant, ...] = (
     rule(
         "a card: what it shows already is not sent",
         "soul/card.py",
-        "    elif last and (last.event",
-        "    elif False and last and (last.event",
+        "    elif ts and _reads(",
+        "    elif False and ts and _reads(",
         STORY + "test_what_the_card_shows_already_is_not_sent_again",
     ),
     rule(

@@ -45,8 +45,8 @@ CUT_OFF = (
     rule(
         "after an outage nothing is shown before it is whole",
         "soul/calls.py",
-        "hear = None if execution.down else self._wanted.hear",
-        "hear = self._wanted.hear",
+        "        if execution.down:\n            hear = None  #",
+        "        if False:\n            hear = None  #",
         AGAIN + "test_half_answers_do_not_pile_up_while_an_outage_lasts",
     ),
 )

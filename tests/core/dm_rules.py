@@ -17,7 +17,7 @@ CARRIED = (
     rule(
         "what a turn of a DM knows is fixed as it begins first",
         "soul/carrying.py",
-        "recorded: Entry[CarriedOver] | None = turn.read(key)",
+        "recorded: Entry[CarriedOver] | None = turn.ctx.read(key)",
         "recorded: Entry[CarriedOver] | None = None",
         KILLED,
     ),
@@ -73,7 +73,7 @@ CARRIED = (
     rule(
         "the mood is the DM's",
         "soul/turn.py",
-        "world.pasts.dms.mood(self.thread, self.first.seq) or self.past.mood",
+        "world.pasts.dms.mood(self.thread, self.number) or self.past.mood",
         "self.past.mood",
         f"{DM}test_a_new_root_begins_with_what_was_said_in_the_dm",
     ),

@@ -13,8 +13,8 @@ EDGES = (
     Mutant(
         rule="what is in flight counts against the budget",
         file="daemon/soul/budget.py",
-        old="        held = amount if granted else 0.0",
-        new="        held = 0.0",
+        old="            held = amount\n",
+        new="            held = 0.0\n",
         shown_by="tests/soul/test_budget.py::test_what_is_in_flight_is_waited_for_and_counts",
     ),
     Mutant(

@@ -24,7 +24,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a stop ends the call in flight",
         "soul/program.py",
-        "        if entry.event.rank is Rank.STOP:\n            return True\n        if isinstance(entry",
+        "        if _is_stop(entry):\n            return True\n        if isinstance(entry",
         "        if isinstance(entry",
         "stopped-short/kills",
     ),
@@ -116,7 +116,7 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "what stood in the way of a call is recorded",
         "soul/turn.py",
-        "        return found.event if found else None\n\n    def _limited",
+        "        return found.event\n\n    def _limited",
         "        return self._limited(limits)\n\n    def _limited",
         "bounded/kills",
     ),

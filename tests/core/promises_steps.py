@@ -54,7 +54,7 @@ STEPS = (
     rule(
         "a thread whose process is gone is in the initial one from then on",
         "soul/program.py",
-        "past.process if past.process in self._world.processes else self._world.initial",
+        "self._known(past.process)",
         "past.process or self._world.initial",
         CHANGED + "test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one",
     ),

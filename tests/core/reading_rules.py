@@ -20,8 +20,8 @@ CELLS: tuple[Mutant, ...] = (
     rule(
         "reading: a cell that runs again reads back what it asked for",
         "soul/node.py",
-        "sandbox, Cell(ctx=self._ctx.inside(key)), cell.code",
-        'sandbox, Cell(ctx=self._ctx.inside(f"{key}-again")), cell.code',
+        "sandbox, Cell(ctx=self._ctx.inside(ran.key)), ran.code",
+        'sandbox, Cell(ctx=self._ctx.inside(f"{ran.key}-again")), ran.code',
         f"{LOST}the_next_cell_finds_all_that_the_cells_before_had[calls]",
     ),
     rule(
@@ -34,7 +34,7 @@ CELLS: tuple[Mutant, ...] = (
     rule(
         "reading: a cell that was lost does not run again",
         "soul/node.py",
-        "            if key not in self._lost:\n",
+        "            if not ran.lost:\n",
         "            if True:\n",
         f"{LOST}what_a_lost_cell_asked_is_paid_but_the_cell_does_not_run_again",
     ),
@@ -55,7 +55,7 @@ CELLS: tuple[Mutant, ...] = (
     rule(
         "reading: a cell that runs again sees the variables of then",
         "soul/node.py",
-        "                self._variables = seen\n",
+        "                self._variables = ran.variables\n",
         "",
         f"{LOST}a_cell_that_runs_again_sees_the_variables_of_then",
     ),
@@ -69,8 +69,8 @@ CELLS: tuple[Mutant, ...] = (
     rule(
         "reading: what a program said before it failed is not final",
         "soul/node.py",
-        "final = None if execution.error else await",
-        "final = await",
+        "        if not execution.error:\n            final =",
+        "        if True:\n            final =",
         "tests/stories/test_reading_odd.py::test_what_was_final_before_an_error_is_not",
     ),
     rule(
@@ -208,15 +208,15 @@ BUDGET: tuple[Mutant, ...] = (
     rule(
         "reading: no bound of dollars is no bound",
         "soul/ledger.py",
-        "return self._limits.usd - self.usd if self._limits.usd else math.inf",
-        "return self._limits.usd - self.usd",
+        "        if not self._limits.usd:\n            return math.inf\n",
+        "",
         f"{BOUNDS}without_a_bound_of_dollars_it_may_cost_what_it_costs",
     ),
     rule(
         "reading: what earlier lives used counts",
         "soul/reader.py",
-        "return Ledger(self.limits, self.world.clock, mine, seconds)",
-        "return Ledger(self.limits, self.world.clock, mine[:0], seconds)",
+        "return Ledger(self.limits, self.world.clock, only(ModelCall, mine), seconds)",
+        "return Ledger(self.limits, self.world.clock, [], seconds)",
         f"{LOST}what_a_lost_cell_asked_counts_after_a_restart",
     ),
     rule(

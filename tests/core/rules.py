@@ -61,7 +61,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a body reads the past as of its first begin",
         "soul/turn.py",
-        "world.pasts.of(self.thread, self.first.seq)",
+        "world.pasts.of(self.thread, self.number)",
         "world.pasts.of(self.thread, world.journal.last() + 1)",
         "dm",
     ),
@@ -188,7 +188,7 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what was said before is known before anything new is heard",
         "soul/speech.py",
-        "            self._scope.read(part(key, RECEIPT))\n            number",
+        "            self._scope.ctx.read(part(key, RECEIPT))\n            number",
         "            number",
         "half-said-and-stopped",
     ),
@@ -223,8 +223,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "an execution whose process is gone begins again in the initial one",
         "soul/program.py",
-        "return known[name if name in known else self._world.initial]",
-        "return known[name]",
+        "self._world.processes[self._known(turn.process)]",
+        "self._world.processes[turn.process]",
         "process-gone",
     ),
     rule(
