@@ -1,24 +1,16 @@
-"""A reading in the journal: its calls, its cells and their sub-calls as steps. Implements recursion.Node.
-
-A cell is one step, and what it asks for stands within it, named by its words. After a kill the cells run
-again in a new sandbox: what they had asked for is read back, and only what is new is paid.
-"""
+"""A reading in the journal: its calls, its cells and their sub-calls as steps. Implements recursion.Node."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.keys import part
-from daemon.environment import CallError, ContextError, Execution, Function, Sandbox, SandboxError
+from daemon.environment import CallError, ContextError, Function, Sandbox
 from daemon.kinds import (
-    CellBegan,
     CellRan,
     Ending,
     Limited,
@@ -29,12 +21,13 @@ from daemon.kinds import (
 )
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.observing import as_text, canonical, cut, final_text, is_short, observation, shape
+from daemon.mind.observing import as_text, canonical, cut, final_text, is_short, shape
 from daemon.mind.recall import remember
 from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.process import Interrupt, Load
+from daemon.soul.cells import STOPPED, Cells
 from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
 from daemon.soul.voice import Voice
 
@@ -42,33 +35,6 @@ LETTERS = 4
 """Characters to a token, about."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
-LONGEST = 200_000
-"""Characters of a final answer: it is recorded wherever it is handed on. Of a longer one both ends stay."""
-STOPPED = "stopped"
-INTERRUPTED = CellRan(text="(interrupted)", failed=True, lost=True)
-"""What came of a cell that was left half done when the code of its process changed."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Cell:
-    """A cell while it runs: where its sub-calls take their steps from, and what it has said is final."""
-
-    ctx: Context
-    finals: list[Any] = field(default_factory=list)
-    variable: str = ""
-    below: set[asyncio.Task[Any]] = field(default_factory=set)
-    """The readings that it has called, and waits for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """A cell that has run: its key, and the variables that there were before it. One over which the sandbox
-    was `lost` does not run again."""
-
-    key: str
-    code: str
-    variables: Mapping[str, str]
-    lost: bool
 
 
 class ReadingNode:
@@ -83,13 +49,7 @@ class ReadingNode:
         self._voice = reader.voice
         self._ctx = ctx
         self._depth = depth
-        self._sandbox: Sandbox | None = None
-        self._history = list[Ran]()
-        """The cells that have run so far."""
-        self._in_sandbox = 0
-        """How many of them the sandbox has run."""
-        self._cell: Cell | None = None
-        self._variables: Mapping[str, str] = {}
+        self._cells = Cells(ctx, self._opened)
 
     # What recursion.Node is
 
@@ -174,75 +134,13 @@ class ReadingNode:
 
         return await self._ctx.step("reading-ended", [answer, reason, iterations], last_word, ReadingEnded)
 
-    # Cells
-
     async def run(self, code: str) -> Entry[CellRan]:
         """Run this cell after all before it; or read back what came of it."""
-        intent = CellBegan(name="cell", code=code)
-
-        async def ran() -> CellRan:
-            return await self._run(self._ctx.reached, code)
-
-        done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
-        key = done.key.removesuffix(part("", "done"))
-        self._history.append(Ran(key=key, code=code, variables=self._variables, lost=done.event.lost))
-        if not done.event.lost:
-            self._variables = done.event.variables
-        return done
+        return await self._cells.run(code)
 
     async def close(self) -> None:
         """The sandbox is not needed any more."""
-        sandbox, self._sandbox = self._sandbox, None
-        self._in_sandbox = 0
-        if sandbox:
-            await sandbox.close()
-
-    async def _run(self, key: str, code: str) -> CellRan:
-        try:
-            sandbox = await self._caught_up()
-        except (SandboxError, ContextError) as error:
-            return CellRan(text=str(error), failed=True, lost=True)
-        cell = Cell(ctx=self._ctx.inside(key))
-        execution = await self._executed(sandbox, cell, code)
-        if cell.variable and not execution.error:
-            held = await self._held(sandbox, cell, cell.variable)
-            cell.finals.insert(0, held.value)
-            execution = replace(execution, error=held.error)
-        final = None
-        if not execution.error:
-            final = await self._final(sandbox, cell, code)
-        if execution.lost:
-            await self.close()
-        elif self._sandbox:
-            self._in_sandbox = len(self._history) + 1
-        return CellRan(
-            text=observation(execution),
-            final=final,
-            failed=bool(execution.error),
-            lost=execution.lost,
-            variables=dict(execution.variables),
-        )
-
-    async def _caught_up(self) -> Sandbox:
-        """A sandbox that has run all cells so far. In a new one they run again, and read back their answers.
-
-        Raises SandboxError where there is none, ContextError where there is nothing to read any more.
-        """
-        if self._sandbox is None:
-            self._sandbox = await self._opened()
-        sandbox = self._sandbox
-        now = self._variables
-        for ran in self._history[self._in_sandbox :]:
-            if not ran.lost:
-                self._variables = ran.variables
-                again = await self._executed(sandbox, Cell(ctx=self._ctx.inside(ran.key)), ran.code)
-                if again.lost:
-                    await self.close()
-                    self._variables = now
-                    raise SandboxError(f"An earlier cell could not be run again: {again.error.strip()}")
-            self._in_sandbox += 1
-        self._variables = now
-        return sandbox
+        await self._cells.close()
 
     async def _opened(self) -> Sandbox:
         """A new sandbox, in which the context is known."""
@@ -255,42 +153,6 @@ class ReadingNode:
             raise
         return sandbox
 
-    async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
-        """Run it; somebody's stop ends it at once, and the sandbox with it."""
-        self._cell = cell
-        running = asyncio.create_task(sandbox.execute_code(code))
-        stopping = asyncio.create_task(self._ctx.execution.stopping.wait())
-        try:
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not running.done() and cell.below:  # they hear of the stop, too, and end what they have begun
-                await asyncio.wait(cell.below)
-            if running.done():
-                return await running
-            return Execution(error=STOPPED, lost=True)
-        finally:
-            stopping.cancel()
-            if not running.done():
-                running.cancel()
-                with suppress(asyncio.CancelledError):
-                    await running
-
-    async def _final(self, sandbox: Sandbox, cell: Cell, code: str) -> str | None:
-        """The final answer that the cell gave, if it did: the first one counts."""
-        if cell.finals:
-            return cut(final_text(cell.finals[0]), LONGEST)
-        if "answer" in code or any("answer" in ran.code for ran in self._history):
-            held = await self._held(sandbox, cell, "answer")
-            if isinstance(held.value, Mapping) and held.value.get("ready"):
-                return cut(final_text(held.value.get("content", "")), LONGEST)
-        return None
-
-    async def _held(self, sandbox: Sandbox, cell: Cell, name: str) -> Execution:
-        """What a variable holds; where the sandbox breaks over it, the next cell has a new one."""
-        held = await self._executed(sandbox, cell, name)
-        if held.lost:
-            await self.close()
-        return held
-
     # What a cell may call
 
     def _functions(self) -> Mapping[str, Function]:
@@ -298,10 +160,10 @@ class ReadingNode:
             "llm_query": self._llm_query,
             "llm_query_batched": self._llm_query_batched,
             "rlm_query": self._rlm_query,
-            "FINAL": self._gives,
-            "SUBMIT": self._gives,
-            "FINAL_VAR": self._gives_variable,
-            "SHOW_VARS": self._show_variables,
+            "FINAL": self._cells.gives,
+            "SUBMIT": self._cells.gives,
+            "FINAL_VAR": self._cells.gives_variable,
+            "SHOW_VARS": self._cells.show_variables,
         }
 
     async def _llm_query(self, prompt: object, model: str | None = None) -> str:
@@ -317,7 +179,7 @@ class ReadingNode:
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
         """Each as one message of a user; an error is a text that says so."""
         name = str(model or self._reader.readings.model(self._depth + 1))
-        here = self._here.ctx
+        here = self._cells.here.ctx
         asked = []
         for prompt in map(_as_prompt, prompts):
             await self._reader.give_way(prompt)
@@ -333,7 +195,7 @@ class ReadingNode:
             if context is not None:
                 asked = f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(asked, model)
-        sub = self._here.ctx.about("rlm_query", asked, canonical(context))
+        sub = self._cells.here.ctx.about("rlm_query", asked, canonical(context))
         ended = cast(Entry[ReadingEnded] | None, sub.recorded("reading-ended"))
         if ended is None:
             reached = self._reader.ledger.reached
@@ -341,7 +203,7 @@ class ReadingNode:
                 return at_bound(reached)
             child = ReadingNode(self._reader, sub, _load_of(asked, context), self._depth + 1)
             reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
-            self._here.below.add(reading)
+            self._cells.here.below.add(reading)
             try:
                 ended = await reading
             except Unavailable as error:
@@ -349,30 +211,6 @@ class ReadingNode:
             finally:
                 await child.close()
         return _told(ended.event)
-
-    async def _gives(self, *values: Any, **named: Any) -> None:
-        if not named and values in ((), (None,)):
-            raise CallError("a final answer needs to be something, and this is None")
-        given: Any = named or list(values)
-        if not named and len(values) == 1:
-            given = values[0]
-        self._here.finals.append(given)
-
-    async def _gives_variable(self, name: Any) -> None:
-        """The name of a variable, or its value where the code had no quotes."""
-        if isinstance(name, str) and name.isidentifier():
-            if not self._here.finals:
-                self._here.variable = self._here.variable or name
-        else:
-            self._here.finals.append(name)
-
-    async def _show_variables(self) -> dict[str, str]:
-        return dict(self._variables)
-
-    @property
-    def _here(self) -> Cell:
-        assert self._cell, "only a cell calls"
-        return self._cell
 
 
 def _told(ended: ReadingEnded) -> str:
