@@ -52,10 +52,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """One place of a bracket: what it names, what it quotes (None: nothing), and how it is written."""
+    """One place of a bracket: what it names, what it quotes, and how it is written."""
 
     head: str
-    quote: str | None
+    quote: str
     raw: str
 
 
@@ -82,10 +82,11 @@ def checked_in(text: str, library: Library) -> Checked:
 
 def _once(text: str, library: Library) -> Checked:
     starts = [one for one in HEAD.finditer(text) if library.is_cited(one[1], quoted=one[2] != "]")]
+    bounds = [start.start() for start in starts[1:]]
+    bounds.append(len(text))
     kept = Seams()
     at = held = dropped = 0
-    for number, start in enumerate(starts):
-        bound = starts[number + 1].start() if number + 1 < len(starts) else len(text)
+    for start, bound in zip(starts, bounds, strict=False):
         found, end = _bracket(text, start, bound, library)
         good = [one.raw for one in found if library.holds(one)]
         kept.add(text[at : start.start()])
@@ -96,32 +97,46 @@ def _once(text: str, library: Library) -> Checked:
             kept.add(f"[{'; '.join(good)}]")
         else:
             target = TARGET.match(text, end)
-            at = target.end() if target else end
+            if target:
+                at = target.end()
             kept.leave_out()
     kept.add(text[at:])
     return Checked(text=kept.text(), held=held, dropped=dropped)
 
 
 def _bracket(text: str, start: re.Match[str], bound: int, library: Library) -> tuple[list[Citation], int]:
-    """The citations of a bracket, and where it ends; one that is never closed has none."""
+    """The citations of a bracket, and where it ends; without a quotation, or an end, it has none."""
     if start[2] == "]":
-        return [Citation(head=start[1], quote=None, raw=start[1])], start.end()
+        return [], start.end()
     found: list[Citation] = []
-    head, opened, began = start[1], start.end(), start.start(1)
-    for end in END.finditer(text, opened, bound):
-        more = NEXT.match(text, end.start() + 1, bound) if end[1] != "]" else None
-        if end.start() < opened or (end[1] != "]" and not (more and library.is_cited(more[1], quoted=True))):
+    head = start
+    for end in END.finditer(text, start.end(), bound):
+        if end.start() < head.end():
             continue
-        raw = text[began : end.start() + 1]
-        found.append(Citation(head=head, quote=text[opened : end.start()], raw=raw))
-        if more is None:
+        if end[1] == "]":
+            found.append(_citation(text, head, end))
             return found, end.end()
-        head, opened, began = more[1], more.end(), more.start(1)
-    closed = text.find("]", start.end(), bound)
+        more = NEXT.match(text, end.start() + 1, bound)
+        if more and library.is_cited(more[1], quoted=True):
+            found.append(_citation(text, head, end))
+            head = more
+    return [], _end_of_unclosed(text, start.end(), bound)
+
+
+def _citation(text: str, head: re.Match[str], end: re.Match[str]) -> Citation:
+    quote = text[head.end() : end.start()]
+    return Citation(head=head[1], quote=quote, raw=text[head.start(1) : end.start() + 1])
+
+
+def _end_of_unclosed(text: str, since: int, bound: int) -> int:
+    """What ends a bracket whose last quotation never ends: a bracket's end, or that of its line."""
+    closed = text.find("]", since, bound)
     if closed >= 0:
-        return [], closed + 1
-    line = text.find("\n", start.end(), bound)
-    return [], line if line >= 0 else bound
+        return closed + 1
+    line = text.find("\n", since, bound)
+    if line >= 0:
+        return line
+    return bound
 
 
 class Library:
@@ -151,21 +166,31 @@ class Library:
 
     def holds(self, citation: Citation) -> bool:
         """Whether the place exists, and holds the words."""
-        if citation.quote is None:
-            return False
         known = (_key(citation.head), citation.quote)
         if known not in self._held:
-            self._held[known] = any(
-                holds(passage, citation.quote, begins)
-                for passage, begins in self._found(known[0])
-                if self._afford(len(passage))
-            )
+            self._held[known] = self._is_held(*known)
         return self._held[known]
+
+    def _is_held(self, key: str, quote: str) -> bool:
+        for passage, begins in self._found(key):
+            if self._afford(len(passage)) and holds(passage, quote, begins):
+                return True
+        return False
 
     def _found(self, key: str) -> Iterator[tuple[str, int]]:
         """The passages of this name, each with where in it the quotation has to begin."""
         page = PAGE.fullmatch(key)
-        for document, number in self._parts.get(f"{page[1]} p.{int(page[2])}" if page else key, ()):
+        if page:
+            yield from self._of_part(f"{page[1]} p.{int(page[2])}")
+        else:
+            yield from self._of_part(key)
+        lines = LINES.fullmatch(key)
+        if lines:
+            yield from self._of_lines(lines[1], int(lines[2]), int(lines[3] or lines[2]))
+
+    def _of_part(self, key: str) -> Iterator[tuple[str, int]]:
+        """A message, or a page: a quotation may run on into the next one."""
+        for document, number in self._parts.get(key, ()):
             part = document.parts[number]
             own = self._normal(document, part.first, part.last)
             yield own, len(own)
@@ -173,21 +198,23 @@ class Library:
                 after = document.parts[number + 1]
                 more = self._normal(document, after.first, min(after.first + RUN, after.last))
                 yield f"{own} {more}", len(own)
-        lines = LINES.fullmatch(key)
-        for document in self._named.get(lines[1], ()) if lines else ():
-            assert lines
-            first, last = int(lines[2]), int(lines[3] or lines[2])
-            if 1 <= first <= last:
-                last = min(last, first + MOST_LINES)
-                own = self._normal(document, first, last + NEAR)
-                yield self._normal(document, first, last + RUN), len(own)
+
+    def _of_lines(self, name: str, first: int, last: int) -> Iterator[tuple[str, int]]:
+        if not 1 <= first <= last:
+            return
+        last = min(last, first + MOST_LINES)
+        for document in self._named.get(name, ()):
+            own = self._normal(document, first, last + NEAR)
+            yield self._normal(document, first, last + RUN), len(own)
 
     def _normal(self, document: Document, first: int, last: int) -> str:
         """These lines as they are compared; nothing, once too much was looked through."""
         key = (id(document), first, last)
         if key not in self._passages:
             raw = document.passage(first, last)[:LONGEST_PASSAGE]
-            self._passages[key] = normal(raw) if self._afford(len(raw)) else ""
+            self._passages[key] = ""
+            if self._afford(len(raw)):
+                self._passages[key] = normal(raw)
         return self._passages[key]
 
     def _afford(self, letters: int) -> bool:

@@ -79,10 +79,10 @@ def _damaged(name: str, data: bytes, encoding: str, most: int) -> tuple[str, tup
 
 def _guessed(name: str, data: bytes, most: int) -> tuple[str, tuple[str, ...]]:
     """The text as Windows writes it in the west."""
-    high = sum(
-        len(piece) - len(HIGH.sub(b"", piece))
-        for piece in (data[at : at + PIECE] for at in range(0, len(data), PIECE))
-    )
+    high = 0
+    for at in range(0, len(data), PIECE):
+        piece = data[at : at + PIECE]
+        high += len(piece) - len(HIGH.sub(b"", piece))
     if high > MOST_HIGH * len(data):
         raise DocumentError(UNKNOWN.format(name=name))
     return _text(name, data, "cp1252", "strict", most), (GUESSED.format(name=name),)
@@ -94,7 +94,7 @@ def _quality(data: bytes) -> tuple[int, int]:
     for piece in text_pieces(data, "utf-8", "replace"):
         lost = piece.count("\ufffd")
         broken += lost
-        good += sum(1 for _ in re.finditer("[^\0-\x7f\ufffd]", piece))
+        good += len(re.findall("[^\0-\x7f\ufffd]", piece))
     return broken, good
 
 
@@ -104,7 +104,7 @@ def _text(name: str, data: bytes, encoding: str, errors: str, most: int) -> str:
     for piece in text_pieces(data, encoding, errors):
         pieces.append(piece)
         length += len(piece)
-        control += sum(1 for _ in CONTROL.finditer(piece))
+        control += len(CONTROL.findall(piece))
         if length > most:
             raise DocumentError(TOO_LONG.format(name=name, characters=most))
         if "\0" in piece:

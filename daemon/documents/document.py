@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 LONGEST_NAME = 200
 UNNAMED = "file"
@@ -61,7 +62,7 @@ class Document:
 
     def place(self, line: int) -> str:
         """How this line is cited: by its part, where it has one, else as "name:line"."""
-        at = bisect_right(self.parts, line, key=lambda part: part.first)
+        at = bisect_right(self.parts, line, key=attrgetter("first"))
         if at and line <= self.parts[at - 1].last:
             return self.parts[at - 1].name
         return f"{self.name}:{line}"
@@ -71,7 +72,9 @@ class Document:
         first, last = max(first, 1), min(last, self.lines)
         if first > last:
             return ""
-        end = self._starts[last] if last < self.lines else len(self.text)
+        end = len(self.text)
+        if last < self.lines:
+            end = self._starts[last]
         return self.text[self._starts[first - 1] : end]
 
 
@@ -89,14 +92,16 @@ def in_parts(
         words = words.strip("\n")
         if words.strip():
             text.append(f"[{called}]\n{words}\n")
-            first, line = line + 2, line + 2 + words.count("\n")
+            first = line + 2
+            line = first + words.count("\n")
             places.append(Part(name=called, first=first, last=line))
     return Document(name=name, text="".join(text), kind=kind, parts=tuple(places), notes=notes)
 
 
 def pages(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The pages of a document as parts, each named after its number."""
-    return ((f"{name} p.{number}", text) for number, text in enumerate(texts, start=1))
+    for number, text in enumerate(texts, start=1):
+        yield f"{name} p.{number}", text
 
 
 def clean_name(name: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
+from typing import IO
 from zipfile import BadZipFile, ZipFile
 
 import docx
@@ -81,7 +82,9 @@ def docx_text(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
         raise
     except etree.XMLSyntaxError as wrong:
         spent = getattr(wrong, "code", 0) == etree.ErrorTypes.ERR_NO_MEMORY
-        raise Refused("memory" if spent else "damaged") from None
+        if spent:
+            raise Refused("memory") from None
+        raise Refused("damaged") from None
     except BROKEN:
         raise Refused("damaged") from None
     return "\n".join(lines), {"outside": outside}
@@ -93,7 +96,7 @@ def look_into(data: bytes, room: Room) -> None:
         files = packed.infolist()
         names = {one.filename for one in files}
         if DOCUMENT not in names:
-            raise Refused(next((what for name, what in OTHERS if name in names), "archive"))
+            raise Refused(other_kind(names))
         if len(files) > MOST_FILES:
             raise Refused("bomb")
         if any(one.flag_bits & 1 for one in files):
@@ -102,7 +105,7 @@ def look_into(data: bytes, room: Room) -> None:
         for one in files:
             with packed.open(one) as file:
                 content = bytearray()
-                while chunk := file.read(CHUNK):
+                for chunk in chunks(file):
                     unpacked += len(chunk)
                     if unpacked > room.unpacked:
                         raise Refused("bomb")
@@ -112,6 +115,22 @@ def look_into(data: bytes, room: Room) -> None:
                 raise Refused("definitions")
             if one.filename == "[Content_Types].xml" and PLAIN.encode() not in content:
                 raise Refused("macros")
+
+
+def other_kind(names: Collection[str]) -> str:
+    """What a zip of these files is, as it is no Word file."""
+    for name, kind in OTHERS:
+        if name in names:
+            return kind
+    return "archive"
+
+
+def chunks(file: IO[bytes]) -> Iterator[bytes]:
+    """What is in a file, a bit at a time."""
+    chunk = file.read(CHUNK)
+    while chunk:
+        yield chunk
+        chunk = file.read(CHUNK)
 
 
 def blocks(parent: etree._Element, styles: Mapping[str, str]) -> Iterator[str]:
@@ -150,8 +169,10 @@ def letters(element: etree._Element, boxes: list[etree._Element]) -> Iterator[st
 
 def mark(element: etree._Element, styles: Mapping[str, str]) -> str:
     """What a heading or an item of a list begins with."""
-    found = element.find(f"{W}pPr/{W}pStyle")
-    style = styles.get(found.get(f"{W}val", ""), "") if found is not None else ""
+    style = ""
+    named = element.find(f"{W}pPr/{W}pStyle")
+    if named is not None:
+        style = styles.get(named.get(f"{W}val", ""), "")
     heading = HEADING.fullmatch(style)
     if heading:
         return "#" * int(heading[1]) + " "
@@ -165,8 +186,8 @@ def mark(element: etree._Element, styles: Mapping[str, str]) -> str:
 def table(element: etree._Element, styles: Mapping[str, str]) -> Iterator[str]:
     """A line for each row. What is in a cell stands in one line, a table in it, too."""
     for row in within(element, ROW):
-        cells = (" ".join(" ".join(blocks(cell, styles)).split()) for cell in within(row, CELL))
-        line = " | ".join(cells)
+        texts = [" ".join(blocks(cell, styles)) for cell in within(row, CELL)]
+        line = " | ".join(" ".join(text.split()) for text in texts)
         if line.strip(" |"):
             yield line
 

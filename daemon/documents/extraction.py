@@ -66,7 +66,10 @@ async def take(process: asyncio.subprocess.Process, most: int) -> bytes:
     """All that it writes, if that is not more than so many bytes; else some more than that."""
     assert process.stdout
     taken = bytearray()
-    while len(taken) <= most and (chunk := await process.stdout.read(CHUNK)):
+    while len(taken) <= most:
+        chunk = await process.stdout.read(CHUNK)
+        if not chunk:
+            break
         taken += chunk
     return bytes(taken)
 
@@ -84,8 +87,10 @@ async def end(process: asyncio.subprocess.Process) -> None:
 def answered(name: str, taken: bytes, most: int, room: Room) -> tuple[bytes, Mapping[str, int]]:
     """The text and the notes of what a child wrote. Raises DocumentError."""
     head, ended, _ = taken[:MOST_REPORT].partition(b"\n")
+    if not ended:
+        head = b""  # it broke off
     try:
-        report = json.loads(head) if ended else {}
+        report = json.loads(head)
         refused, noted = report["refused"], report["noted"]
     except (ValueError, LookupError, TypeError, RecursionError):
         refused, noted = "died", {}
@@ -94,5 +99,7 @@ def answered(name: str, taken: bytes, most: int, room: Room) -> tuple[bytes, Map
     if refused != "":
         sentence = REFUSED.get(str(refused), REFUSED["damaged"])
         raise DocumentError(sentence.format(name=name, **asdict(room)))
-    counts = noted.items() if isinstance(noted, dict) else ()
-    return taken[len(head) + 1 :], {key: count for key, count in counts if type(count) is int and count > 0}
+    if not isinstance(noted, dict):
+        noted = {}
+    counts = {key: count for key, count in noted.items() if type(count) is int and count > 0}
+    return taken[len(head) + 1 :], counts

@@ -50,10 +50,11 @@ async def read_document(name: str, data: bytes, room: Room = ROOM) -> Document:
         return as_text(name, data, room)
     if found == "text":
         return await asyncio.to_thread(as_text, name, data, room)
-    child = "daemon.documents.pdf_child" if found == "pdf" else "daemon.documents.docx_child"
-    body, counts = await extract(child, name, data, room)
-    make = as_pages if found == "pdf" else as_paragraphs
-    return await asyncio.to_thread(make, name, body, noted(name, counts))
+    if found == "pdf":
+        body, counts = await extract("daemon.documents.pdf_child", name, data, room)
+        return await asyncio.to_thread(as_pages, name, body, noted(name, counts))
+    body, counts = await extract("daemon.documents.docx_child", name, data, room)
+    return await asyncio.to_thread(as_paragraphs, name, body, noted(name, counts))
 
 
 def as_text(name: str, data: bytes, room: Room) -> Document:
@@ -74,7 +75,7 @@ def wrong_json(name: str, text: str) -> tuple[str, ...]:
     except json.JSONDecodeError as wrong:
         return (NO_JSON.format(name=name, line=wrong.lineno, why=wrong.msg),)
     except RecursionError:
-        return ()
+        pass
     return ()
 
 
@@ -91,8 +92,8 @@ def as_paragraphs(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
 
 def extracted(body: bytes) -> str:
     """What a child wrote, without what no text holds. A form feed, which parts the pages, stays."""
-    parts = body.split(PAGE.encode())
-    return PAGE.join("".join(text_pieces(part, "utf-8", "replace")) for part in parts).replace("\0", " ")
+    texts = ["".join(text_pieces(part, "utf-8", "replace")) for part in body.split(PAGE.encode())]
+    return PAGE.join(texts).replace("\0", " ")
 
 
 def _filled(document: Document) -> Document:

@@ -19,6 +19,8 @@ BROKEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
 ELLIPSIS = re.compile(r"\[\s?\.{3,}\s?\]|\(\s?\.{3,}\s?\)|\.{3,}")
 EDGES = " .,;:!?"
 """What may stand at the edge of a quotation for the sake of the sentence around it."""
+LETTER = re.compile(r"[^\W_]")
+"""A letter or a digit."""
 INSIDE = re.compile(r"[.,']?\d")
 
 
@@ -27,8 +29,12 @@ def normal(text: str) -> str:
 
     Nor does how a bracket is written: whoever quotes was shown `&lt;` where a tag begins.
     """
-    text = UNSEEN.sub("", DASHES.sub("-", QUOTES.sub("'", text.replace("&lt;", "<"))))
-    return " ".join(BROKEN.sub("", in_form("NFKC", text).casefold()).split())
+    text = text.replace("&lt;", "<")
+    text = QUOTES.sub("'", text)
+    text = DASHES.sub("-", text)
+    text = UNSEEN.sub("", text)
+    text = in_form("NFKC", text).casefold()
+    return " ".join(BROKEN.sub("", text).split())
 
 
 def holds(passage: str, quote: str, begins: int) -> bool:
@@ -40,7 +46,7 @@ def holds(passage: str, quote: str, begins: int) -> bool:
     if len(quote) > LONGEST_QUOTE:
         return False
     parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal(quote))]
-    parts = [part for part in parts if any(letter.isalnum() for letter in part)]
+    parts = [part for part in parts if LETTER.search(part)]
     at = 0
     for number, part in enumerate(parts):
         at = _after(passage, part, at)
@@ -64,7 +70,8 @@ def _after(passage: str, part: str, at: int) -> int:
 
 def _cut_before(passage: str, at: int) -> bool:
     """Whether a word or a number goes on before its first letter here. Scripts without case part no words."""
-    first, before = passage[at], passage[max(at - 2, 0) : at]
+    first = passage[at]
+    before = passage[max(at - 2, 0) : at]
     if first.isdigit():
         return bool(re.search(r"\d[.,']?$", before))
     return first.islower() and before[-1:].islower()

@@ -54,7 +54,9 @@ class Seams:
         self._gap = False
         if rest[0] == "\n" and self._without_bullet():
             return rest[1:]
-        closing = CLOSING if piece[0] in SPACE else CLOSING + EMPHASIS
+        closing = CLOSING
+        if piece[0] not in SPACE:
+            closing += EMPHASIS
         if self._last() in ("", "\n", *OPENED) or rest[0] in closing or not self._spaced:
             return rest
         return f" {rest}"
@@ -76,7 +78,9 @@ class Seams:
 
     def _without_bullet(self) -> bool:
         """Take away the line that stands at the end, if there is nothing in it any more."""
-        last = self._pieces[-1].rpartition("\n")[2] if self._pieces else ""
+        last = ""
+        if self._pieces:
+            last = self._pieces[-1].rpartition("\n")[2]
         if not BULLET.fullmatch(last):
             return False
         if last:
@@ -84,7 +88,9 @@ class Seams:
         return True
 
     def _last(self) -> str:
-        return self._pieces[-1][-1] if self._pieces else ""
+        if not self._pieces:
+            return ""
+        return self._pieces[-1][-1]
 
     def _cut(self, letters: int) -> None:
         """Without the last letters, of the last piece."""
