@@ -33,7 +33,9 @@ class Fault:
     @property
     def subject(self) -> str:
         """What it is about: two faults of one subject are the same."""
-        return self.failure if self.failure in WHOLE else f"{self.failure}:{self.model}"
+        if self.failure in WHOLE:
+            return self.failure
+        return f"{self.failure}:{self.model}"
 
     def mended_by(self, model: str) -> bool:
         """Does an answer of this model show that it is over?"""

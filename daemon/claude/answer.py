@@ -49,10 +49,14 @@ class Answer:
             return "failed"
         if self.stop_reason == "refusal":
             return "refused"
-        return "cut" if self.stop_reason in CUT else "ok"
+        if self.stop_reason in CUT:
+            return "cut"
+        return "ok"
 
     def take(self, data: str) -> str:
         """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
+        if not data:
+            return ""
         event = json.loads(data)
         match event:
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
@@ -100,4 +104,6 @@ class Answer:
 
 def _tokens(counted: Mapping[str, Any], name: str) -> int:
     found = counted.get(name)
-    return found if isinstance(found, int) and found <= MOST else 0
+    if isinstance(found, int) and found <= MOST:
+        return found
+    return 0

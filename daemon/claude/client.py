@@ -94,7 +94,9 @@ class Claude:
         self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """The request that `call` would send for this memory; the schema is left out where it is refused."""
-        name = self._models[cast(Role, role)] if role in get_args(Role) else role
+        name: str = role
+        if role in get_args(Role):
+            name = self._models[cast(Role, role)]
         return request(memory, model(name), schema)
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
@@ -134,7 +136,8 @@ class Claude:
         Raises only what `hold` and `hear` raise, and cancellation. What is broken off is paid for, too:
         the server never tells how much, so tokens that it had not counted are reckoned from the texts.
         """
-        began, tries = self._clock.steady(), list[Answer]()
+        began = self._clock.steady()
+        tries: list[Answer] = []
         sent = request
         if request["model"] in self._formless:
             sent = plain(request)
@@ -186,7 +189,7 @@ class Claude:
                 patience.wait(FIRST)
                 async with aclosing(await self._sender.send(request)) as stream:
                     async for event in AsyncStream.raw_events(stream):
-                        delta = answer.take(event.data) if event.data else ""
+                        delta = answer.take(event.data)
                         if delta:
                             patience.rest(stream.aclose)
                             yield delta
@@ -219,19 +222,34 @@ class Claude:
                 log.warning("Claude answers again (%s): %s is over.", model, fault.failure)
 
     def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
-        answer = tries[-1] if tries else Answer()
-        usages = [one.billed() for one in tries]
-        worth = sum(cost(model(name), usage) for usage in usages)
+        answer = Answer()
+        if tries:
+            answer = tries[-1]
+        usage = Usage()
+        worth = 0.0
+        for one in tries:
+            billed = one.billed()
+            usage += billed
+            worth += cost(model(name), billed)
+        text = answer.text
+        if answer.outcome == "refused":
+            text = ""
+        charged = worth
+        if self._rehearsed:
+            charged = 0.0
+        first_text = answer.first_text
+        if first_text is not None:
+            first_text -= began
         return Reply(
             outcome=answer.outcome,
             model=name,
-            text="" if answer.outcome == "refused" else answer.text,
+            text=text,
             stop_reason=answer.stop_reason,
             failure=answer.failure,
-            usage=sum(usages, Usage()),
-            cost=0.0 if self._rehearsed else worth,
+            usage=usage,
+            cost=charged,
             worth=worth,
-            first_text=None if answer.first_text is None else answer.first_text - began,
+            first_text=first_text,
             seconds=self._clock.steady() - began,
             tries=len(tries),
         )

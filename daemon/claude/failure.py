@@ -66,8 +66,11 @@ def failure(error: BaseException) -> str:
         return "broken-stream"
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return _meant(_said(error)) or "bad-request"
-    usual = "server-error" if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR else "bad-request"
-    return STATUS.get(error.status_code, usual)
+    if error.status_code in STATUS:
+        return STATUS[error.status_code]
+    if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "server-error"
+    return "bad-request"
 
 
 def _said(error: anthropic.APIStatusError) -> str:
@@ -78,7 +81,10 @@ def _said(error: anthropic.APIStatusError) -> str:
 
 def _meant(said: str) -> str:
     """The fault of the account that the server's own words tell of, if they do."""
-    return next((word for words, word in SAID if words.search(said[:300])), "")
+    for words, word in SAID:
+        if words.search(said[:300]):
+            return word
+    return ""
 
 
 def after(error: BaseException) -> float:
@@ -86,7 +92,9 @@ def after(error: BaseException) -> float:
     if not isinstance(error, anthropic.APIStatusError):
         return 0.0
     asked = error.response.headers.get("retry-after", "")
-    return float(asked) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", asked) else 0.0
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", asked):
+        return 0.0
+    return float(asked)
 
 
 def detail(error: BaseException, secret: str) -> str:

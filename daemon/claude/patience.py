@@ -63,8 +63,10 @@ class Patience:
             raise self._over from error
 
     async def _watch(self) -> None:
-        while (left := self._due - self._clock.steady()) > 0:
+        left = self._due - self._clock.steady()
+        while left > 0:
             await self._clock.sleep(min(left, LOOK))
+            left = self._due - self._clock.steady()
         self._end(TimeoutError())
 
     async def _heed(self) -> None:

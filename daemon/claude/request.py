@@ -6,8 +6,8 @@ changes stands last, as trailing text, and every cache breakpoint stands before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from daemon.claude.models import CHOSEN, SPOKEN, Model
@@ -27,29 +27,34 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
 
     The answer is held to `schema` where this model can be; elsewhere only the prompt asks for JSON.
     """
-    form = schema if spec.structured else None
-    system = _blocks(memory.system)
+    if not spec.structured:
+        schema = None
+    system = [_text(one.content) for one in _with_words(memory.system)]
     messages = _messages(memory.conversation)
     if spec.caches:
         _mark([*system[-1:], *_lasting(messages)])
     _trail(messages, memory.trailing)
-    room = (SPOKEN if form is None else CHOSEN) + spec.thoughts
-    asked: dict[str, Any] = {"model": spec.id, "max_tokens": room, "messages": messages}
+    room = SPOKEN
+    if schema is not None:
+        room = CHOSEN
+    asked: dict[str, Any] = {"model": spec.id, "max_tokens": room + spec.thoughts, "messages": messages}
     if system:
         asked["system"] = system
     if spec.thinking:
         asked["thinking"] = dict(spec.thinking)
-    config = _config(spec, form)
+    config = _config(spec, schema)
     if config:
         asked["output_config"] = config
     return asked
 
 
-def _config(spec: Model, form: Mapping[str, Any] | None) -> dict[str, Any]:
+def _config(spec: Model, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Changes between two calls cost the cached messages: a schema stays the same during a run."""
-    config: dict[str, Any] = {"effort": spec.effort} if spec.effort else {}
-    if form is not None:
-        config["format"] = {"type": "json_schema", "schema": form}
+    config: dict[str, Any] = {}
+    if spec.effort:
+        config["effort"] = spec.effort
+    if schema is not None:
+        config["format"] = {"type": "json_schema", "schema": schema}
     return config
 
 
@@ -57,35 +62,38 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": writable(text)}
 
 
-def _blocks(memories: Iterable[Memory]) -> list[Block]:
-    return [_text(memory.content) for memory in memories if memory.content.strip()]
+def _with_words(memories: Iterable[Memory]) -> list[Memory]:
+    return [memory for memory in memories if memory.content.strip()]
 
 
-def _role(memory: Memory) -> str:
-    return "assistant" if memory.role == "assistant" else "user"
-
-
-def _messages(conversation: Sequence[Memory]) -> list[Message]:
+def _messages(conversation: Iterable[Memory]) -> list[Message]:
     """One message for each run of memories of one role, one block for each memory; a user begins."""
-    said = [memory for memory in conversation if memory.content.strip()]
-    messages: list[Message] = [
-        {"role": role, "content": _blocks(run)} for role, run in groupby(said, key=_role)
-    ]
-    if messages and messages[0]["role"] == "assistant":
-        messages.insert(0, {"role": "user", "content": [_text(WORDLESS)]})
+    messages: list[Message] = []
+    for memory in _with_words(conversation):
+        if memory.role != "assistant":
+            _add(messages, "user", memory.content)
+            continue
+        if not messages:
+            _add(messages, "user", WORDLESS)
+        _add(messages, "assistant", memory.content)
     return messages
 
 
-def _lasting(messages: Sequence[Message]) -> list[Block]:
+def _add(messages: list[Message], role: str, text: str) -> None:
+    """Say this in the last message, if it is of this role, else in a new one."""
+    if not messages or messages[-1]["role"] != role:
+        messages.append({"role": role, "content": []})
+    messages[-1]["content"].append(_text(text))
+
+
+def _lasting(messages: list[Message]) -> list[Block]:
     """The blocks to cache: the last one, and those where the previous call's breakpoint may have stood.
 
     They make the hit sure: the API looks back no more than 20 blocks from a breakpoint, and a round of a run
     may add many, with an answer and a thought in them. With the system prompt's these are all four.
     """
-    answers = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    before = [messages[i - 1]["content"][-1] for i in answers[-2:]]
-    last = [message["content"][-1] for message in messages[-1:]]
-    return [*before, *last]
+    asked = [before for before, message in pairwise(messages) if message["role"] == "assistant"]
+    return [message["content"][-1] for message in asked[-2:] + messages[-1:]]
 
 
 def _mark(blocks: Iterable[Block]) -> None:
@@ -95,12 +103,10 @@ def _mark(blocks: Iterable[Block]) -> None:
 
 def _trail(messages: list[Message], trailing: str) -> None:
     """Put what changes last, in the last user message; the API refuses to go on from an assistant's."""
-    if not messages or messages[-1]["role"] == "assistant":
-        messages.append({"role": "user", "content": []})
     if trailing.strip():
-        messages[-1]["content"].append(_text(trailing))
-    elif not messages[-1]["content"]:
-        messages[-1]["content"].append(_text(WORDLESS))
+        _add(messages, "user", trailing)
+    elif not messages or messages[-1]["role"] == "assistant":
+        _add(messages, "user", WORDLESS)
 
 
 def formed(request: Mapping[str, Any]) -> bool:

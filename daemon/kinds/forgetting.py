@@ -56,7 +56,9 @@ class ToForget(StepEvent):
     seqs: tuple[int, ...] = ()
 
     def line(self) -> str:
-        return f"{len(self.seqs)} notes about {self.person}" if self.seqs else f"all of {self.person}"
+        if not self.seqs:
+            return f"all of {self.person}"
+        return f"{len(self.seqs)} notes about {self.person}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

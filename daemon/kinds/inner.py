@@ -22,6 +22,8 @@ FAMILIES = frozenset(
     {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}
 )
 """The families of commands whose names are told, and counted, also when their words are forgotten."""
+ABOUT = ("id", "ids", "read", "older_than_days")
+"""The arguments of commands that tell which notes and records they were about."""
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
 """Of a process in the process log. `close`: it was dealt with, and is out of sight."""
@@ -51,7 +53,10 @@ class Reacted(Event):
     removed: bool = False
 
     def line(self) -> str:
-        return f"{self.name or self.user}: :{self.emoji}:{' taken away' if self.removed else ''}"
+        said = f"{self.name or self.user}: :{self.emoji}:"
+        if self.removed:
+            said += " taken away"
+        return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +111,11 @@ class CommandRan(StepEvent):
     def without_words(self) -> Self:
         """What is left of it when it is forgotten: which notes and records it was about, lest one that was
         deleted or hidden comes back, or others go."""
-        names = ("id", "ids", "read", "older_than_days")
-        about = {name: self.args[name] for name in names if name in self.args}
-        known = self.ok and self.name.partition(".")[0] in FAMILIES
-        return replace(
-            self,
-            cmd_id="",
-            name=self.name if known else "",
-            args=about if known else {},
-            description="",
-            text="",
-        )
+        left = replace(self, cmd_id="", name="", args={}, description="", text="")
+        if not self.ok or self.name.partition(".")[0] not in FAMILIES:
+            return left
+        args = {name: self.args[name] for name in ABOUT if name in self.args}
+        return replace(left, name=self.name, args=args)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +144,10 @@ class Ticked(StepEvent):
     novelty: float = 1.0
 
     def line(self) -> str:
-        said = f", reflex {self.reflex}" if self.reflex else ""
-        return f"{self.outcome} ({self.why}), {len(self.commands)} commands{said}"
+        said = f"{self.outcome} ({self.why}), {len(self.commands)} commands"
+        if self.reflex:
+            said += f", reflex {self.reflex}"
+        return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

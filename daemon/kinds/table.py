@@ -19,7 +19,9 @@ def table() -> str:
 
 def _row(kind: type[Event]) -> str:
     said = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
-    closed = ", ".join(f"`{name}`" for name in sorted(kind.closed_by)) if kind.pending else ""
+    closed = ""
+    if kind.pending:
+        closed = ", ".join(f"`{name}`" for name in sorted(kind.closed_by))
     return f"| `{kind.kind}` | {said} | {', '.join(_fields(kind))} | {closed} |\n"
 
 

@@ -66,11 +66,11 @@ class ModelCall(StepEvent):
     tries: int = 0
 
     def line(self) -> str:
-        usage = self.usage
-        read = usage.input + usage.cache_read + usage.cache_write
-        came = f"{self.outcome} ({self.failure})" if self.failure else self.outcome
+        came: str = self.outcome
+        if self.failure:
+            came += f" ({self.failure})"
         return (
-            f"{self.name} by {self.model}, {came}, {read} + {usage.output} tokens,"
+            f"{self.name} by {self.model}, {came}, {self.usage.prompt} + {self.usage.output} tokens,"
             f" ${self.cost:.4f}, {self.seconds:.1f} s: {self.text}"
         )
 

@@ -43,7 +43,9 @@ class TurnEnded(engine.TurnEnded):
 
     def without_words(self) -> Self:
         """A process whose parameters are forgotten cannot be gone on with."""
-        return blanked(replace(self, process="") if self.params else self)
+        if self.params:
+            return blanked(replace(self, process=""))
+        return blanked(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

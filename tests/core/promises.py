@@ -153,8 +153,8 @@ SPEAKS = (
     rule(
         "an answer that is too long says so",
         "claude/answer.py",
-        'return "cut" if self.stop_reason in CUT else "ok"',
-        'return "ok"',
+        "        if self.stop_reason in CUT:\n",
+        "        if False:\n",
         "tests/stories/test_model_answers.py::"
         "test_a_long_answer_is_said_as_far_as_it_came_and_can_be_gone_on_with",
     ),
