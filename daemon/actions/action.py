@@ -143,6 +143,11 @@ class Definition:
             object.__setattr__(self, "version", _version(self))
 
 
+def named(ids: Iterable[int]) -> str:
+    """Ids in a sentence, each once."""
+    return ", ".join(map(str, dict.fromkeys(ids)))
+
+
 def command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
     """Define a command of the inner life."""
     return Definition(name=name, description=description, perform=perform, args=args, inner=True)

@@ -23,8 +23,9 @@ def as_list(run: ActionContext, given: Mapping[str, Any]) -> str:
         return ""
     shown = "\n".join(_named(run, given))
     block = f"{FENCE}\n{shown}\n{FENCE}"
-    whole = run.words("prompts/sentences/left_out") if _is_long(given) else ""
-    return f"{block}\n{whole}".strip()
+    if _is_long(given):
+        block += "\n" + run.words("prompts/sentences/left_out")
+    return block
 
 
 def _named(run: ActionContext, given: Mapping[str, Any]) -> Iterator[str]:
@@ -34,26 +35,37 @@ def _named(run: ActionContext, given: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines(run: ActionContext, name: str, value: Any) -> Iterator[str]:
     """A value after its name: on the same line, or on lines of their own that are marked as its own."""
+    has_lines = isinstance(value, str) and len(value.splitlines()) > 1
+    if has_lines or isinstance(value, Mapping | list):
+        yield name
+        for line in _inside(run, value):
+            yield f"  {line}"
+    else:
+        yield f"{name} {_text(run, _word(run, value))}"
+
+
+def _inside(run: ActionContext, value: Any) -> Iterator[str]:
+    """The lines of a value that has several."""
     match value:
         case Mapping():
-            inside = list(_named(run, value))
+            yield from _named(run, value)
         case list():
-            inside = [line for one in value for line in _lines(run, "-", one)]
-        case str() if len(value.splitlines()) > 1:
-            inside = [f"| {line}" for line in _text(run, value).splitlines()]
+            for one in value:
+                yield from _lines(run, "-", one)
         case _:
-            yield f"{name} {_text(run, _word(run, value))}"
-            return
-    yield name
-    yield from (f"  {line}" for line in inside)
+            for line in _text(run, value).splitlines():
+                yield f"| {line}"
 
 
 def _word(run: ActionContext, value: Any) -> str:
     """A value that is no list as people write it; what is empty is seen to be."""
-    if isinstance(value, bool):
-        return run.label("yes" if value else "no")
-    if value is None:
-        return run.label("none")
+    match value:
+        case True:
+            return run.label("yes")
+        case False:
+            return run.label("no")
+        case None:
+            return run.label("none")
     return str(value) or '""'
 
 
@@ -67,19 +79,19 @@ def _text(run: ActionContext, text: str) -> str:
 
 def _safe(line: str) -> str:
     """One line that ends no code block; what nobody could see in it is spelled out."""
-    return "".join(_seen(character) for character in line.replace("`", TICK))
-
-
-def _seen(character: str) -> str:
-    return character if character.isprintable() else f"\\u{ord(character):04x}"
+    seen = ""
+    for character in line.replace("`", TICK):
+        if character.isprintable():
+            seen += character
+        else:
+            seen += f"\\u{ord(character):04x}"
+    return seen
 
 
 def _is_long(value: Any) -> bool:
     """Is a text in it shortened?"""
-    match value:
-        case Mapping():
-            return any(_is_long(one) for one in value.values())
-        case list():
-            return any(_is_long(one) for one in value)
-        case _:
-            return isinstance(value, str) and len(value) > BEGINNING + END
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return any(_is_long(one) for one in value)
+    return isinstance(value, str) and len(value) > BEGINNING + END

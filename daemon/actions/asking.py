@@ -59,9 +59,10 @@ async def escalate(run: Run, expert: Expert) -> Outcome:
     """Hand it on to someone who knows more, where you cannot do it well. Ends your work."""
     if expert:
         return ISMResult(next_process=EXPERT)
-    owner = next((f"<@{owner}>" for owner in run.turn.owners), "")
-    to = "escalated" if owner else "escalated_to_nobody"
-    words = {"owner": owner} if owner else {}
-    spoken = await run.turn.say(run.words(f"prompts/sentences/{to}", **words))
+    if run.turn.owners:
+        words = run.words("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
+    else:
+        words = run.words("prompts/sentences/escalated_to_nobody")
+    spoken = await run.turn.say(words)
     run.told(run.memory.with_memory(*map(remember, spoken)))
     return Finish()

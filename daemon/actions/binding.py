@@ -24,12 +24,19 @@ def bind(run: ActionContext, one: Definition) -> Action:
 
     async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome | Waiting:
         run.doing(one.name)
-        given = args.model_dump(mode="json") if args else {}
+        given = dict[str, Any]()
+        if args:
+            given = args.model_dump(mode="json")
         if one.approval:
             await _agree(run, one, given, agreed)
-        outcome = await (_recorded(run, one, given, args) if one.effect else one.perform(run, args))
+        if one.effect:
+            outcome: Outcome = await _recorded(run, one, given, args)
+        else:
+            outcome = await one.perform(run, args)
         run.found(one.name, outcome)
-        return Waiting(outcome) if one.waits and isinstance(outcome, str) else outcome
+        if one.waits and isinstance(outcome, str):
+            return Waiting(outcome)
+        return outcome
 
     return Action(
         one.name,
@@ -53,10 +60,11 @@ async def _recorded(
             raise
         except Exception as error:  # the action boundary: the chooser is told, the intent closed
             log.warning("The action %s went wrong.", one.name, exc_info=error)
-            return f"{run.label('failed')}: {error.__class__.__name__}: {error}"
+            return f"{run.label('failed')}: {type(error).__name__}: {error}"
 
     if one.repeatable:
-        return (await run.turn.effect_soon(one.name, given, do)).text
+        observed = await run.turn.effect_soon(one.name, given, do)
+        return observed.text
     entry = await run.turn.effect(one.name, given, do, repeatable=False)
     return entry.event.text
 
@@ -71,16 +79,16 @@ def _text(one: Definition, outcome: Outcome) -> str:
 
 async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agreed: set[str]) -> None:
     """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
-    owners, this = tuple(run.turn.deciders), fingerprint(given)
+    owners = run.turn.deciders
+    this = fingerprint(given)
     if this in agreed:
         agreed.discard(this)  # one agreement, one deed
         return
     if not owners:
         raise Refused(run.label("nobody can agree"))
+    args, owner = as_list(run, given), f"<@{owners[0]}>"
     question = Question(
-        text=run.words(
-            "prompts/sentences/approve", action=one.name, args=as_list(run, given), owner=f"<@{owners[0]}>"
-        ),
+        text=run.words("prompts/sentences/approve", action=one.name, args=args, owner=owner),
         to=owners,
         owners=owners,
         choices=buttons(run.turn.text(LABELS), "approve", "decline"),

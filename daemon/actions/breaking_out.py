@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
-from daemon.inner.record import LLM_MEMORY
+from daemon.inner.record import LLM_MEMORY, Record
 from daemon.inner.reflex import (
     COMPARE,
     Around,
@@ -44,20 +44,21 @@ class BreakingOut:
 
         `names` are its commands: one that would leave a record makes it no tick without fruit.
         """
-        log = self.contexts.state.log
         last = [self.contexts.said(seq) for seq in self._answers()[-LATELY:]]
         fruitful = self.contexts.new_notes() or not NEW.isdisjoint(names)
-        fruitless = 0 if fruitful else 1 + log.fruitless()
+        fruitless = 0
+        if not fruitful:
+            fruitless = 1 + self.contexts.state.log.fruitless()
         found = judge(answer, last, waits=waits, fruitless=fruitless)
         if found.verdict != "ask":
             return found.verdict == "repeat", found
-        words = {"before": fenced(found.before), "now": fenced(answer)}
-        asked = fill(self.turn.text(COMPARE), **words)
-        compared = await self.turn.call(
-            "compare", working_memory([]).with_region("instruction", asked), "fast"
-        )
-        usable = compared.event.outcome in ("ok", "cut")
-        return verdict_of(compared.event.text if usable else None, found.similarity), found
+        asked = fill(self.turn.text(COMPARE), before=fenced(found.before), now=fenced(answer))
+        memory = working_memory(()).with_region("instruction", asked)
+        compared = await self.turn.call("compare", memory, "fast")
+        reply = compared.event.text
+        if compared.event.outcome not in ("ok", "cut"):
+            reply = ""
+        return verdict_of(reply, found.similarity), found
 
     def effect(self, answer: str, pause: float) -> tuple[Effect, str]:
         """What is to be other in the next tick, and the words for it."""
@@ -75,8 +76,8 @@ class BreakingOut:
             now=now.at,
             seed=now.tick,
             pause=pause,
-            diary=[Thing(id=one.id, text=one.text, at=one.at) for one in far],
-            tasks=[Thing(id=one.id, text=one.text, at=one.at) for one in notebook],
+            diary=_things(far),
+            tasks=_things(notebook),
             neighbours=now.neighbours,
             owners=now.owners,
             owner_asked=state.log.owner_asked,
@@ -84,6 +85,13 @@ class BreakingOut:
 
     def _answers(self) -> Sequence[int]:
         """Those of its own that said something new, as far as they may be known here."""
-        ticks = [line.entry for line in self.contexts.state.log.thoughts]
-        seen = [tick.event for tick in ticks if self.contexts.knows(tick.event.view, tick.seq)]
-        return [tick.answer for tick in seen if tick.outcome == "thought"]
+        answers = []
+        for line in self.contexts.state.log.thoughts:
+            tick = line.entry.event
+            if tick.outcome == "thought" and self.contexts.knows(tick.view, line.entry.seq):
+                answers.append(tick.answer)
+        return answers
+
+
+def _things(records: Sequence[Record]) -> Sequence[Thing]:
+    return [Thing(id=one.id, text=one.text, at=one.at) for one in records]

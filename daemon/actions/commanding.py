@@ -35,7 +35,9 @@ class Commanding:
 
     async def carry_out(self, command: Command) -> Entry[CommandRan]:
         """Do this, as far as it may be done now."""
-        args = command.args.model_dump(mode="json", by_alias=True, exclude_unset=True) if command.args else {}
+        args = dict[str, Any]()
+        if command.args:
+            args = command.args.model_dump(mode="json", by_alias=True, exclude_unset=True)
         ran = CommandRan(
             tick=self.id,
             cmd_id=command.cmd_id,
@@ -55,10 +57,13 @@ class Commanding:
 
     async def refuse(self, fault: Fault) -> Entry[CommandRan]:
         """Nothing is done; the next tick sees why, and how it is written. A mere warning refuses nothing."""
+        name = fault.name
+        if fault.repaired:
+            name = ""
         event = CommandRan(
             tick=self.id,
             cmd_id=fault.cmd_id,
-            name="" if fault.repaired else fault.name,
+            name=name,
             ok=fault.repaired,
             text=fault.line(),
             view=self.view,

@@ -41,15 +41,18 @@ class Means:
 def commands(means: Means) -> Sequence[Definition]:
     """All of them; without the owner's folders there are none for files."""
     state = means.state
-    return (
+    own = own_processes(folders=means.library is not None)
+    found = [
         *note_commands(state.notes),
         *record_commands(state.records),
-        *process_commands(state.processes, means.recipes, own_processes(folders=means.library is not None)),
+        *process_commands(state.processes, means.recipes, own),
         *cycle_commands(means.limits.pause, state.processes),
-        *(file_commands(means.library) if means.library else ()),
-        *message_commands(means.reach, daily=means.limits.messages),
-        *mesh_commands(means.reach, shared(state.records), daily=means.meetings),
-    )
+    ]
+    if means.library:
+        found += file_commands(means.library)
+    found += message_commands(means.reach, daily=means.limits.messages)
+    found += mesh_commands(means.reach, shared(state.records), daily=means.meetings)
+    return found
 
 
 def all_commands(nothing: Any) -> Sequence[Definition]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from daemon.actions.action import Definition, Nothing, Perform, Strict, command
+from daemon.actions.action import Definition, Nothing, Perform, Strict, command, named
 from daemon.actions.note_commands import NoteFilter
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import ProcessLog
@@ -73,8 +73,9 @@ def _idle(log: ProcessLog) -> Perform:
         known = {one.id for one in log.all() if knows(one.view)}
         unknown = [id for id in args.processes if id not in known]
         if unknown:
-            named = ", ".join(map(str, unknown))
-            raise Refused(f"There is no process {named} in sight. process.list shows those that there are.")
+            raise Refused(
+                f"There is no process {named(unknown)} in sight. process.list shows those that there are."
+            )
         return Done(text="You slept.")
 
     return idle

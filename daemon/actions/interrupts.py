@@ -8,14 +8,14 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from daemon.actions.owners_words import owners_words
 from daemon.engine.event import Entry, only
 from daemon.kinds import Message, Said, StopAsked
-from daemon.memory import Memory, working_memory
+from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.asking import ended_by, quiet
 from daemon.mind.figures import traced
 from daemon.mind.recall import remember
 from daemon.mind.steps import extract
-from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import Question, Turn
 
 SET_ASIDE = 600.0
@@ -59,23 +59,31 @@ async def look(turn: Turn, goal: str) -> News:
     return News(memories=tuple(map(remember, messages)))
 
 
+async def tell_stopped(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """Whoever stopped it hears that it has stopped."""
+    spoken = await turn.say(owners_words(turn, "prompts/sentences/stopped"))
+    return memory.with_memory(*map(remember, spoken))
+
+
 async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[Said]]) -> bool:
     """One short question; what is unsure, or could not be asked, goes on with the run."""
-    heard = working_memory([*map(remember, [*turn.answers, *messages])])
-    asked = fill(turn.text("prompts/judge"), goal=goal, name=name_of(turn.text(SOUL)))
+    heard = working_memory(map(remember, [*turn.answers, *messages]))
+    asked = owners_words(turn, "prompts/judge", goal=goal)
     _, judged = await extract(turn, heard, Kind, asked, name="judge", ask=quiet(turn), tries=1)
     return judged is not None and judged.kind == "new"
 
 
 async def _set_aside(turn: Turn, messages: Sequence[Entry[Said]]) -> tuple[Memory, ...]:
     """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""
-    people = [*turn.people, *(entry.event.user for entry in messages)]
+    speakers = [entry.event.user for entry in messages]
+    people = dict.fromkeys([*turn.people, *speakers])
     owners = [owner for owner in turn.owners if owner not in people]
     aside = Question(
-        text=turn.text("prompts/sentences/parked").strip(),
-        to=tuple(dict.fromkeys([*people, *owners])),
+        text=owners_words(turn, "prompts/sentences/parked"),
+        to=(*people, *owners),
         owners=owners,
         resumes=True,
         wait=SET_ASIDE,
     )
-    return (await turn.ask("aside", aside)).memories
+    answered = await turn.ask("aside", aside)
+    return answered.memories

@@ -28,8 +28,7 @@ async def search_memory(
     known here.
     """
     found = await memories.search(query, run.turn.thread, _in_sight(run))
-    lines = [f"{said.place}, {_line(said)}" for said in found]
-    return _told(run, memories, lines)
+    return _told(run, memories, [f"{said.place}, {_line(said)}" for said in found])
 
 
 @action(effect=True)
@@ -61,13 +60,26 @@ def _in_sight(run: ActionContext) -> int:
 
 def _told(run: ActionContext, memories: Memories, lines: Sequence[str]) -> str:
     """What was found; and that there may be more, where what was said last is not in the index yet."""
-    more = [run.label("not all searched")] if memories.behind else []
-    return "\n".join([*(lines or [run.label("nothing found")]), *more])
+    told = [*lines]
+    if not told:
+        told.append(run.label("nothing found"))
+    if memories.behind:
+        told.append(run.label("not all searched"))
+    return "\n".join(told)
 
 
 def _line(said: Said) -> str:
     """Who said it when (UTC), and what."""
+    text = said.text
+    if len(text) > LETTERS:
+        text = f"{text[:LETTERS]}…"
+    return f"{datetime.fromtimestamp(said.at, UTC):%Y-%m-%d %H:%M}, {_who(said)}: {text}"
+
+
+def _who(said: Said) -> str:
     name = plain(said.name)
-    who = f"your note{name and f' about {name}'}" if said.kind == "remembered" else name or "you"
-    text = said.text if len(said.text) <= LETTERS else f"{said.text[:LETTERS]}…"
-    return f"{datetime.fromtimestamp(said.at, UTC):%Y-%m-%d %H:%M}, {who}: {text}"
+    if said.kind != "remembered":
+        return name or "you"
+    if name:
+        return f"your note about {name}"
+    return "your note"

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from pydantic import Field
 
-from daemon.actions.action import Definition, Strict, command
-from daemon.actions.message_commands import UNKNOWABLE, decided, sayable, step, why_not
+from daemon.actions.action import Definition, Strict, command, named
+from daemon.actions.message_commands import UNKNOWABLE, decided, quoted, sayable, step, to_say, why_not
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.neighbours import MESH
 from daemon.inner.reaching import BringShared, Reach, Shared
 from daemon.ism import Refused
-from daemon.kinds import ToSay
 
 ASK, SHARE = MESH
 MENTION = re.compile(r"<@(\w+)[^<>]*>")
@@ -50,11 +50,11 @@ def mesh_commands(reach: Reach, records: BringShared, *, daily: int) -> Sequence
         neighbour, thread = await _met(tick, reach, args.to)
 
         async def kept_back() -> str:
-            found = {one.id: one for one in await records(args.ids)}
-            return _kept_back(tick, thread, args.ids, found)
+            return _kept_back(tick, thread, args.ids, await records(args.ids))
 
         async def gathered() -> str:
-            return "\n".join(_quoted(one.text) for one in await records(args.ids))
+            texts = [quoted(one.text) for one in await records(args.ids)]
+            return "\n".join(texts)
 
         await decided(tick, "may-share", thread, kept_back)
         text = sayable(await step(tick, "records", {"thread": thread}, gathered))
@@ -79,10 +79,10 @@ def mesh_commands(reach: Reach, records: BringShared, *, daily: int) -> Sequence
 
 async def _met(tick: Tick, reach: Reach, to: str) -> tuple[str, str]:
     """What calls the neighbour, and the thread in which it is called. Raises Refused where there is none."""
-    neighbour = await step(tick, "neighbour", {"to": to}, lambda: reach.neighbour(to))
+    neighbour = await step(tick, "neighbour", {"to": to}, partial(reach.neighbour, to))
     if not neighbour:
         raise Refused(f"no neighbour is known as {to!r}: the owner names them, by the ids of their users")
-    thread = await step(tick, "meeting", {"to": to}, lambda: reach.meeting(to))
+    thread = await step(tick, "meeting", {"to": to}, partial(reach.meeting, to))
     if not thread:
         raise Refused(f"there is no such channel in which {to!r} is, too")
     return f"<@{neighbour}>", thread
@@ -95,26 +95,26 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
         return why_not(tick, reach, thread, text)
 
     await decided(tick, "may-call", thread, judged)
-    place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
-    wanted = ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
+    wanted = await to_say(tick, reach, thread, text)
     await tick.turn.send("to-say", thread, wanted)
-    return Done(text=f"it will be said: {place}. What the neighbour answers below that will be a note.")
+    return Done(
+        text=f"it will be said: {wanted.place}. What the neighbour answers below that will be a note."
+    )
 
 
-def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: dict[int, Shared]) -> str:
+def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: Sequence[Shared]) -> str:
     """Why these may not be shared there; empty where they may."""
-    known = {id for id, one in found.items() if tick.views.may_know(tick.view, one.view)}
-    unknown = [id for id in ids if id not in known]
+    unknown, secret = [*ids], []
+    for one in found:
+        if tick.views.may_know(tick.view, one.view):
+            unknown = [id for id in unknown if id != one.id]
+        if not tick.views.may_know(thread, one.view, wrote=one.wrote):
+            secret.append(one.id)
     if unknown:
-        return f"there are no such records: {', '.join(map(str, unknown))}"
-    secret = [id for id, one in found.items() if not tick.views.may_know(thread, one.view, wrote=one.wrote)]
+        return f"there are no such records: {named(unknown)}"
     if secret:
-        return f"{UNKNOWABLE}: leave out {', '.join(map(str, secret))}"
+        return f"{UNKNOWABLE}: leave out {named(secret)}"
     return ""
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def _calling_nobody(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
@@ -44,11 +45,10 @@ def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
             return why_not(tick, reach, thread, text)
 
         await decided(tick, "may-send", thread, judged)
-        place = await step(tick, "place", {"thread": thread}, lambda: reach.called(thread))
-        wanted = ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
+        wanted = await to_say(tick, reach, thread, text)
         if thread == tick.view or reach.person(thread) in tick.turn.owners:
             await tick.turn.send("to-say", thread, wanted)
-            return Done(text=f"it will be said: {place}")
+            return Done(text=f"it will be said: {wanted.place}")
         return await _with_leave(tick, reach, wanted)
 
     return [
@@ -64,7 +64,7 @@ def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:
 
 async def _addressed(tick: Tick, reach: Reach, to: str) -> str:
     """The thread of whoever is addressed. Raises Refused where nobody knows them."""
-    thread = await step(tick, "address", {"to": to}, lambda: reach.thread(to))
+    thread = await step(tick, "address", {"to": to}, partial(reach.thread, to))
     if not thread:
         can = await reach.known(tick.views, tick.view)
         raise Refused(f"nobody here is known as {to!r}: address {can}")
@@ -107,7 +107,20 @@ def why_not(tick: Tick, reach: Reach, thread: str, text: str) -> str:
     """Why this may not be said there; empty where it may."""
     if not tick.views.may_know(thread, tick.view):
         return UNKNOWABLE
-    return TWICE if reach.was_wanted(thread, text) else ""
+    if reach.was_wanted(thread, text):
+        return TWICE
+    return ""
+
+
+async def to_say(tick: Tick, reach: Reach, thread: str, text: str) -> ToSay:
+    """What is to be said there, as that conversation takes it up."""
+    place = await step(tick, "place", {"thread": thread}, partial(reach.called, thread))
+    return ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
+
+
+def quoted(text: str) -> str:
+    """The text as a quotation: whatever ends a line begins another one of it."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 async def decided(tick: Tick, name: str, thread: str, judged: Callable[[], Awaitable[str]]) -> None:

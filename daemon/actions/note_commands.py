@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from daemon.actions.action import Definition, Strict, command
+from daemon.actions.action import Definition, Strict, command, named
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.note import Filter, Note, Priority, Source, tag_name
 from daemon.inner.note_words import states
@@ -101,10 +101,11 @@ class Commands:
         await self._notes.update()
         knows = tick.views.knowing(tick.view)
         wanted = Filter.of(which.model_dump(exclude={"more"}, exclude_none=True))
-        found = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
-        shown = [self._line(tick, note, knows) for note in map(self._notes.get, found[:PAGE]) if note]
-        lines = [_counted(self._notes), *shown]
-        if not shown:
+        ids = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
+        found, _ = self._those(ids)
+        lines = [_counted(self._notes)]
+        lines += [self._line(tick, note, knows) for note in found[:PAGE]]
+        if not found:
             lines.append("No note that may be known in your present view fits.")
         if len(found) > PAGE:
             lines.append(f"There are more: write more={which.more + PAGE}.")
@@ -120,44 +121,61 @@ class Commands:
                 shown.append(note.id)
             else:
                 withheld.append(note.id)
-        text = f"In your next tick: {_named(shown)}."
+        text = f"In your next tick: {named(shown)}."
         if withheld:
             text += (
-                f" Withheld, as it may not be known where {last.id} was said: {_named(withheld)}."
+                f" Withheld, as it may not be known where {last.id} was said: {named(withheld)}."
                 " Read what you need of these by itself."
             )
         return Done(text=text, shows=shown)
 
     async def hide(self, tick: Tick, these: These) -> Done:
         """They stay notes, and can be listed and read."""
-        return Done(text=f"Hidden: {_named([note.id for note in await self._found(these)])}.")
+        return Done(text=f"Hidden: {await self._named(these)}.")
 
     async def tag(self, tick: Tick, tags: Tags) -> Done:
         """In this view; where it may not be known, nobody sees them."""
-        found = _named([note.id for note in await self._found(tags)])
         names = " ".join(f"#{tag_name(name)}" for name in tags.tags)
-        return Done(text=f"{found}: {names or 'no tags of yours'}.")
+        return Done(text=f"{await self._named(tags)}: {names or 'no tags of yours'}.")
 
     async def mark(self, tick: Tick, mark: Mark) -> Done:
         """They count as read, or are open again."""
-        found = _named([note.id for note in await self._found(mark)])
-        return Done(text=f"{'Read' if mark.read else 'Not read'}: {found}.")
+        found = await self._named(mark)
+        if mark.read:
+            return Done(text=f"Read: {found}.")
+        return Done(text=f"Not read: {found}.")
 
     async def clean_up(self, tick: Tick, older: Older) -> Done:
         """They leave the notes, never the journal."""
         await self._notes.update()
-        before = None if older.older_than_days is None else tick.now - older.older_than_days * DAY
+        before = None
+        if older.older_than_days is not None:
+            before = tick.now - older.older_than_days * DAY
         return Done(text=f"Gone: {len(self._notes.outdated(before))} notes.")
+
+    async def _named(self, these: These) -> str:
+        """Their ids. Raises Refused as _found does."""
+        return named(note.id for note in await self._found(these))
 
     async def _found(self, these: These) -> Sequence[Note]:
         """The notes of these ids, each once. Raises Refused where there is none of an id."""
         await self._notes.update()
-        ids = list(dict.fromkeys(these.ids))
-        found = [note for note in map(self._notes.get, ids) if note]
-        unknown = [id for id in ids if self._notes.get(id) is None]
+        found, unknown = self._those(these.ids)
         if unknown:
-            raise Refused(f"There is no note {_named(unknown)}: notes.list names those that there are.")
-        return list(dict.fromkeys(found))
+            raise Refused(f"There is no note {named(unknown)}: notes.list names those that there are.")
+        return found
+
+    def _those(self, ids: Sequence[int]) -> tuple[Sequence[Note], Sequence[int]]:
+        """The notes of these ids, each once, and the ids of which there is none."""
+        found = dict[int, Note]()
+        unknown = []
+        for id in ids:
+            note = self._notes.get(id)
+            if note is None:
+                unknown.append(id)
+            else:
+                found[note.id] = note
+        return [*found.values()], unknown
 
     def _line(self, tick: Tick, note: Note, knows: Knows) -> str:
         place = tick.views.place(note.thread)
@@ -172,7 +190,3 @@ class Commands:
 def _counted(notes: Notes) -> str:
     counts = [f"{count} {priority}" for priority, count in notes.counts().items()]
     return f"Open notes: {', '.join(counts)}."
-
-
-def _named(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids))

@@ -7,7 +7,7 @@ action, but may be needed by one.
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def own_actions(folder: Path) -> Own:
     for file in sorted((folder / ACTIONS).glob("[!._]*.py")):
         name = f"{ACTIONS}{file.stem}"
         try:
-            found = [*_in(file)]
+            found = _in(file)
         except UNLOADED as error:
             faults[name] = [f"{unloaded(error, file)}: mend it, or take it away"]
             continue
@@ -62,7 +62,7 @@ def with_samples(own: Own, folder: Path) -> Own:
     return replace(own, actions=[*own.actions, *samples])
 
 
-def _in(file: Path) -> Iterator[ActionFunction]:
+def _in(file: Path) -> Sequence[ActionFunction]:
     """What is defined in this file, as it stands now."""
     names = runpy.run_path(str(file), run_name=f"{ACTIONS}{file.stem}")
-    return (one for one in names.values() if isinstance(one, ActionFunction))
+    return [one for one in names.values() if isinstance(one, ActionFunction)]

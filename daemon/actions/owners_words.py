@@ -6,6 +6,11 @@ from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of
 from daemon.process import Turn
 
 
+def owners_words(turn: Turn, name: str, **words: str) -> str:
+    """A text of the owner's, filled; `name` (the soul's) is known."""
+    return fill(turn.text(name), name=name_of(turn.text(SOUL)), **words)
+
+
 class OwnersWords:
     """They are those of this turn's begin, whatever the owner writes meanwhile."""
 
@@ -15,7 +20,7 @@ class OwnersWords:
 
     def words(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
-        return fill(self.turn.text(name), name=name_of(self.turn.text(SOUL)), **words)
+        return owners_words(self.turn, name, **words)
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""

@@ -54,21 +54,8 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
     async def perform(tick: Tick, args: Start) -> Done:
         if args.name in own:
             return await own[args.name].start(tick, args.name, args.slots)
-        recipe = recipes.get(args.name)
-        if recipe is None:
-            raise Refused(f"There is no program {args.name!r:.60}. There are: {_programs(recipes)}.")
-        try:
-            recipe.fill(args.slots)
-        except ValueError as error:
-            raise Refused(f"{error}. Write it as {usage(args.name, recipe)}.") from None
-        begun = log.journal.pending(ProcessStarted, thread=INNER)
-        if sum(one.seq < tick.id for one in begun) >= MOST_RUNNING:  # the same whenever this runs again
-            raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
-        await log.update()
-        if sum(one.id < tick.id and not one.branch for one in log.all()) >= MOST_KEPT:
-            raise Refused(
-                f"{MOST_KEPT} programs are in the log. Write {MARK} for what is dealt with, then {CLEANUP}."
-            )
+        _check_program(recipes, args)
+        await _check_room(log, tick)
         wanted = ProcessStarted(name=args.name, slots=args.slots, view=tick.view)
         started = _begun(log, tick, wanted) or await tick.turn.once(wanted)
         return Done(text=f"Process {started.seq} ({args.name}) is started. You hear of it when it has ended.")
@@ -79,6 +66,32 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
         perform,
         Start,
     )
+
+
+def _check_program(recipes: Mapping[str, Recipe], args: Start) -> None:
+    """Look whether there is such a program with such slots. Raises Refused."""
+    recipe = recipes.get(args.name)
+    if recipe is None:
+        raise Refused(f"There is no program {args.name!r:.60}. There are: {_programs(recipes)}.")
+    try:
+        recipe.fill(args.slots)
+    except ValueError as error:
+        raise Refused(f"{error}. Write it as {usage(args.name, recipe)}.") from None
+
+
+async def _check_room(log: ProcessLog, tick: Tick) -> None:
+    """Look whether one more may be started, as of the tick's begin: the same whenever this runs again.
+
+    Raises Refused.
+    """
+    begun = log.journal.pending(ProcessStarted, thread=INNER)
+    if sum(one.seq < tick.id for one in begun) >= MOST_RUNNING:
+        raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
+    await log.update()
+    if sum(one.id < tick.id and not one.branch for one in log.all()) >= MOST_KEPT:
+        raise Refused(
+            f"{MOST_KEPT} programs are in the log. Write {MARK} for what is dealt with, then {CLEANUP}."
+        )
 
 
 def _begun(log: ProcessLog, tick: Tick, wanted: ProcessStarted) -> Entry[ProcessStarted] | None:
@@ -173,8 +186,9 @@ def _cleanup(log: ProcessLog) -> Definition:
 
 def usage(name: str, recipe: Recipe) -> str:
     """How a program is started, for the soul."""
-    slots = ", ".join(recipe.slots)
-    return f"{name} with the slots {slots}" if slots else f"{name} without slots"
+    if not recipe.slots:
+        return f"{name} without slots"
+    return f"{name} with the slots {', '.join(recipe.slots)}"
 
 
 def _programs(recipes: Mapping[str, Recipe]) -> str:
@@ -182,6 +196,9 @@ def _programs(recipes: Mapping[str, Recipe]) -> str:
 
 
 def _line(one: Process) -> str:
-    asked = ", asked to end" if one.stopping and one.ended is None else ""
-    first = f"{one.id} {one.name}: {one.status}{asked}"
-    return f"{first}, {' '.join(one.result.split())[:SHOWN]}" if one.result else first
+    line = f"{one.id} {one.name}: {one.status}"
+    if one.stopping and one.ended is None:
+        line += ", asked to end"
+    if one.result:
+        line += f", {' '.join(one.result.split())[:SHOWN]}"
+    return line

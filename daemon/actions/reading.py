@@ -93,7 +93,8 @@ class Reading:
 
     async def _bring(self) -> Sequence[Document]:
         wish, turn = self._wish, self._run.turn
-        until = max((float(entry.event.ts) for entry in turn.answers), default=turn.began_at)
+        said_at = [float(entry.event.ts) for entry in turn.answers]
+        until = max(said_at, default=turn.began_at)
         match wish.source:
             case "files":
                 return await self._shelf.files(turn.thread, wish.names, until)
@@ -103,12 +104,16 @@ class Reading:
                 if not wish.names:
                     raise DocumentError(NO_PATHS)
                 return [await self._in_folders(path) for path in wish.names]
-        name = (wish.names or [""])[0]
+        name = ""
+        if wish.names:
+            name = wish.names[0]
         return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)
 
     async def _in_folders(self, path: str) -> Document:
         """A file in the owner's folders, whole."""
-        lines = await self._folders.read(path, 1, MOST_LINES) if self._folders else ()
+        lines: Sequence[str] = ()
+        if self._folders:
+            lines = await self._folders.read(path, 1, MOST_LINES)
         if not lines:
             raise DocumentError(f"{path}: the owner's folders hold no such file, or it is empty.")
         return await read_document(path, "\n".join(lines).encode())

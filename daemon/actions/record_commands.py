@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from daemon.actions.action import Definition, Nothing, Strict, command
+from daemon.actions.action import Definition, Nothing, Strict, command, named
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, brief
 from daemon.inner.records import Records
@@ -132,8 +132,7 @@ def _concepts(records: Records) -> Sequence[Definition]:
     async def neighbours(tick: Tick, concept: This) -> Done:
         await _there(records, tick, CONCEPTS, [concept.id])
         found = records.neighbours(concept.id, tick.view)
-        lines = [f"{brief(link)} | {brief(other)}" for link, other in found[:LISTED]]
-        return Done(text=_list(lines, len(found)))
+        return Done(text=_list([f"{brief(link)} | {brief(other)}" for link, other in found]))
 
     return (
         command("concepts.add", "Add a concept to your graph.", add, Concept),
@@ -168,7 +167,7 @@ def _llm_memory(records: Records) -> Sequence[Definition]:
     async def list_(tick: Tick, _: Nothing) -> Done:
         await records.update()
         found = records.of(LLM_MEMORY, tick.view, LISTED + 1)
-        return Done(text=_list([brief(record) for record in found[:LISTED]], len(found)))
+        return Done(text=_list([brief(record) for record in found]))
 
     return (
         command("llm_memory.add", "Note a reflection, a hypothesis, a task or an insight.", _added, Thought),
@@ -180,7 +179,7 @@ def _llm_memory(records: Records) -> Sequence[Definition]:
 def _read(records: Records, family: str) -> Definition:
     async def read(tick: Tick, these: These) -> Done:
         await _there(records, tick, family, these.ids)
-        return Done(text=f"to be seen in the next tick: {_named(these.ids)}", shows=these.ids)
+        return Done(text=f"to be seen in the next tick: {named(these.ids)}", shows=these.ids)
 
     return command(f"{family}.read", f"See these {SEVERAL[family]} in the next tick.", read, These)
 
@@ -196,7 +195,7 @@ def _change(records: Records, family: str, args: type[This]) -> Definition:
 def _delete(records: Records, family: str, also: str = "") -> Definition:
     async def delete(tick: Tick, these: These) -> Done:
         await _there(records, tick, family, these.ids)
-        return Done(text=f"deleted: {_named(these.ids)}")
+        return Done(text=f"deleted: {named(these.ids)}")
 
     return command(f"{family}.delete", f"Delete these {SEVERAL[family]} for good{also}.", delete, These)
 
@@ -204,7 +203,7 @@ def _delete(records: Records, family: str, also: str = "") -> Definition:
 def _mark(records: Records, verb: str, description: str) -> Definition:
     async def mark(tick: Tick, these: These) -> Done:
         await _there(records, tick, DIARY, these.ids)
-        return Done(text=f"{verb}ned: {_named(these.ids)}")
+        return Done(text=f"{verb}ned: {named(these.ids)}")
 
     return command(f"{DIARY}.{verb}", description, mark, These)
 
@@ -212,7 +211,7 @@ def _mark(records: Records, verb: str, description: str) -> Definition:
 def _search(records: Records, family: str) -> Definition:
     async def search(tick: Tick, words: Query) -> Done:
         found = await records.search(family, words.query, tick.view)
-        return Done(text=_list([brief(record) for record in found], len(found)))
+        return Done(text=_list([brief(record) for record in found]))
 
     description = f"List the {SEVERAL[family]} in which these words stand, what fits best first."
     return command(f"{family}.search", description, search, Query)
@@ -228,27 +227,31 @@ async def _there(records: Records, tick: Tick, family: str, ids: Sequence[int]) 
     seen = {record.id for record in records.those(ids, tick.view) if record.family == family}
     missing = [number for number in ids if number not in seen]
     if missing:
-        raise Refused(_absent(family, _named(missing)))
+        raise Refused(_absent(family, named(missing)))
 
 
 async def _check_name(records: Records, tick: Tick, name: str, own: int) -> None:
     """Look whether a concept may be called so. Raises Refused where another one is that may be known here."""
+    if not name:
+        return
     await records.update()
-    known = records.concept_named(name, tick.view) if name else None
+    known = records.concept_named(name, tick.view)
     if known not in (None, own):
         raise Refused(f"the concept {known} has this name: change that one, or choose another name")
 
 
 def _absent(family: str, which: str) -> str:
-    lists = "list" if family == LLM_MEMORY else "search"
+    lists = "search"
+    if family == LLM_MEMORY:
+        lists = "list"
     return f"no {CALLED[family]} {which} is known here; `{family}.{lists}` names those that are"
 
 
-def _named(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, dict.fromkeys(ids)))
-
-
-def _list(lines: Sequence[str], found: int) -> str:
+def _list(lines: Sequence[str]) -> str:
+    """As many of them as one answer names."""
     if not lines:
         return "nothing found"
-    return "\n".join([*lines, "and more"] if found > len(lines) else lines)
+    shown = [*lines[:LISTED]]
+    if len(lines) > LISTED:
+        shown.append("and more")
+    return "\n".join(shown)

@@ -44,29 +44,26 @@ class Registry:
         taken = [one.name for one in definitions if names[one.name.casefold()] > 1]
         if taken:
             raise ValueError(f"{', '.join(taken)}: each action needs a name of its own, and none is {DONE}")
-        self._named = {one.name: one for one in definitions if not one.inner}
-        self._commands = tuple(one for one in definitions if one.inner)
-
-    @property
-    def named(self) -> Mapping[str, Definition]:
+        self.named: dict[str, Definition] = {}
         """All that may be offered, by name."""
-        return self._named
-
-    @property
-    def commands(self) -> Sequence[Definition]:
+        self.commands: list[Definition] = []
         """Those of the inner life, which are offered to nobody else."""
-        return self._commands
+        for one in definitions:
+            if one.inner:
+                self.commands.append(one)
+            else:
+                self.named[one.name] = one
 
     @property
     def known(self) -> Mapping[str, type[BaseModel] | None]:
         """What the grammar of commands reads: their names, with their arguments."""
-        return {one.name: one.args for one in self._commands}
+        return {one.name: one.args for one in self.commands}
 
     def offered(self, playbook: Playbook) -> Sequence[Definition]:
         """Those that there are of a playbook, in its order, and those that say that it offers them."""
-        named = [self._named[name] for name in playbook.actions if name in self._named]
-        more = [one for one in self._named.values() if playbook.name in one.playbooks and one not in named]
-        return [*named, *more]
+        names = [*playbook.actions]
+        names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
+        return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
     def in_the_open(self, playbook: Playbook) -> Sequence[Definition]:
         """Those of them that may be called in open thought."""
@@ -74,10 +71,12 @@ class Registry:
 
     def document(self) -> str:
         """All of them as a page of Markdown: actions by the alphabet, commands in their order."""
-        parts = [_section(one) for _, one in sorted(self._named.items())]
-        if self._commands:
-            parts += [COMMANDS, *map(_command, described(self._commands))]
-        return "\n".join((INTRODUCTION, *parts))
+        parts = [INTRODUCTION]
+        parts += [_section(self.named[name]) for name in sorted(self.named)]
+        if self.commands:
+            parts.append(COMMANDS)
+        parts += [_command(one) for one in described(self.commands)]
+        return "\n".join(parts)
 
 
 def described(commands: Sequence[Definition]) -> Sequence[Described]:
@@ -100,7 +99,7 @@ def _section(one: Definition) -> str:
 
 def _paragraphs(*texts: str) -> str:
     """Those that are not empty, with a line between them."""
-    return "\n\n".join(filter(None, texts)) + "\n"
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _conditions(one: Definition) -> str:

@@ -12,7 +12,7 @@ from typing import cast
 from daemon.actions.action import TO, Definition, Outcome
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import bind
-from daemon.actions.interrupts import look
+from daemon.actions.interrupts import look, tell_stopped
 from daemon.actions.owners_words import OwnersWords
 from daemon.actions.registry import Registry
 from daemon.actions.telling import Telling
@@ -28,7 +28,6 @@ from daemon.mind.choosing import CHOOSING, result_of, wording
 from daemon.mind.consent import DAY, consent
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.prompting import feeling, situated
-from daemon.mind.recall import remember
 from daemon.ports import Role
 from daemon.process import Process, Transition, Turn
 
@@ -51,7 +50,10 @@ class Run(OwnersWords, Chooser):
     ) -> None:
         super().__init__(turn)
         self.playbook = playbook
-        self.role: Role = role
+        self.role = role
+        self._chooser: Role = "fast"
+        if role == "expert":
+            self._chooser = "expert"
         self._loops = loops
         self.memory = turn.memory
         self.stopped = False
@@ -83,8 +85,9 @@ class Run(OwnersWords, Chooser):
     @property
     def notes(self) -> str:
         """The findings, each fenced, in the owner's frame; empty where there are none."""
-        findings = "\n".join(self._findings)
-        return self.words("prompts/notes", findings=findings) if findings else ""
+        if not self._findings:
+            return ""
+        return self.words("prompts/notes", findings="\n".join(self._findings))
 
     async def choose(self, prompt: Prompt) -> str | None:
         """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
@@ -92,14 +95,15 @@ class Run(OwnersWords, Chooser):
         self._round = f"{prompt.round}/{prompt.rounds}"
         self.doing("choose")
         memory = self._telling.asking(prompt.question)
-        chooser: Role = "expert" if self.role == "expert" else "fast"
-        heard, call = await self._call("choose", memory, chooser, prompt.schema)
+        heard, call = await self._call("choose", memory, self._chooser, prompt.schema)
         self._telling.answered(heard, call)
         self.hear(heard, news=False)
         chose = call.event
         if chose.outcome == "refused":
             return None
-        return chose.text if chose.outcome in ("ok", "cut") else ""
+        if chose.outcome in ("ok", "cut"):
+            return chose.text
+        return ""
 
     async def _call(
         self, name: str, memory: WorkingMemory, role: Role, schema: Schema | None = None
@@ -121,12 +125,18 @@ class Run(OwnersWords, Chooser):
         heard, call = await self._call(name, seen.with_region("instruction", question), role, schema)
         self.hear(heard)
         memory = memory.with_memory(*heard)
-        return memory, call if call.event.outcome in ("ok", "cut") else None
+        if call.event.outcome in ("ok", "cut"):
+            return memory, call
+        return memory, None
 
     async def bound(self) -> Bound | None:
         """The limit that stands in the way of another call."""
-        self._limit = DAY if self._spent else await self.turn.limit(self.playbook.limits)
-        return cast(Bound, self._limit.bound) if self._limit else None
+        self._limit = DAY
+        if not self._spent:
+            self._limit = await self.turn.limit(self.playbook.limits)
+        if self._limit is None:
+            return None
+        return cast(Bound, self._limit.bound)
 
     async def interrupt(self) -> Meanwhile:
         """Was it stopped, or what came meanwhile? A new matter is answered in between."""
@@ -144,21 +154,29 @@ class Run(OwnersWords, Chooser):
     async def goes_on(self, result: ISMResult) -> bool:
         """It has come to an end: they are told what it came to, and at a bound an owner decides."""
         await self._telling.keep(result.parts)
-        reason = "interrupted" if self.stopped else str(result.stop_reason)
+        reason = str(result.stop_reason)
+        if self.stopped:
+            reason = "interrupted"
         await self.turn.once(RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log))
         if self.stopped or result.next_process:
             return False
-        owned = bool(self.turn.deciders)
-        penniless = self._limit == DAY and owned  # there is no partial answer, only the question
-        if not (self.spoke or penniless):
-            await tell(self, "prompts/conclude" if reason in WELL else "prompts/unfinished")
-        if self.stopped or reason not in BOUNDS or not owned:
+        await self._conclude(reason)
+        if self.stopped or reason not in BOUNDS or not self.turn.deciders:
             return False
         answered = await consent(self.turn, self._limit or Limited(resets="turn", bound=reason))
         self.hear(answered.memories)
         self._spent = False
         self.spoke = False
         return answered.value == CONTINUE
+
+    async def _conclude(self, reason: str) -> None:
+        """They are told what it came to; where the day's budget is spent an owner is only asked."""
+        if self.spoke or (self._limit == DAY and self.turn.deciders):
+            return
+        if reason in WELL:
+            await tell(self, "prompts/conclude")
+        else:
+            await tell(self, "prompts/unfinished")
 
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
@@ -170,23 +188,24 @@ class Run(OwnersWords, Chooser):
 
     def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""
-        self._telling.recall(memory.conversation[len(self.memory.conversation) :])
+        self._telling.recall(memory.heard_since(self.memory))
         self.memory = memory
         self.spoke = True
         self.stopped = self.stopped or stopped
 
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
-        text = outcome.response if isinstance(outcome, ISMResult | Finish) else outcome
-        if text:
-            self._findings.append(result_of(action, text))
+        if isinstance(outcome, ISMResult | Finish):
+            outcome = outcome.response
+        if outcome:
+            self._findings.append(result_of(action, outcome))
 
     def doing(self, meaning: str) -> None:
         """The status line says what it is at."""
+        if meaning.startswith(TO) and meaning not in self._labels:
+            meaning = "choose"
         base = feeling(self.turn).status.rstrip("… ")
-        known = meaning in self._labels or not meaning.startswith(TO)
-        words = self.label(meaning if known else "choose")
-        self.turn.show(f"{base} · {words} ({self._round})")
+        self.turn.show(f"{base} · {self.label(meaning)} ({self._round})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,15 +234,13 @@ class Player:
 async def play(run: Run) -> Transition:
     """Let it come to its end, and go over into what follows."""
     result = await run.live()
-    memory = run.memory
     if run.stopped:
         await run.turn.withdraw()  # what was set aside in this thread is stopped with it
-        if not run.spoke:  # whoever stopped it hears that it has stopped
-            spoken = await run.turn.say(run.words("prompts/sentences/stopped"))
-            memory = memory.with_memory(*map(remember, spoken))
+        if not run.spoke:
+            run.memory = await tell_stopped(run.turn, run.memory)
     elif result.next_process:
-        return Transition(to=result.next_process, memory=memory, execute_now=True)
-    return Transition(to=run.playbook.then, memory=memory)
+        return Transition(to=result.next_process, memory=run.memory, execute_now=True)
+    return Transition(to=run.playbook.then, memory=run.memory)
 
 
 def _way(to: str, when: str) -> Definition:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from daemon.actions.message_commands import quoted
 from daemon.kinds import ToSay
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import plain
@@ -45,11 +46,6 @@ def _question(turn: Turn, wanted: ToSay, text: str) -> Question:
         choices=buttons(turn.text(LABELS), "approve", "decline"),
         wait=PATIENCE,
     )
-
-
-def quoted(text: str) -> str:
-    """The text as a quotation: whatever ends a line begins another one of it."""
-    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 PROCESS = MentalProcess(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daemon.actions.interrupts import look
+from daemon.actions.interrupts import look, tell_stopped
 from daemon.actions.open_context import OpenContext
 from daemon.actions.reading import Cited, Read, Reading, ToRead, told
 from daemon.actions.shelf import Shelf
@@ -17,7 +17,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.choosing import result_of
 from daemon.mind.consent import consent
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import fenced, remember
+from daemon.mind.recall import fenced
 from daemon.mind.steps import extract
 from daemon.ports import Library
 from daemon.process import MentalProcess, Transition, Turn, Words
@@ -64,7 +64,8 @@ class DeepReading:
             run.doing("ReadDeeply")
             read = await reading.read(so_far)
             if run.stopped or read.ended.reason == "stopped":
-                return await _stopped(run)
+                await turn.withdraw()
+                return Transition(to=THEN, memory=await tell_stopped(turn, run.memory))
             await _tell(run, reading, read)
             if not await _goes_on(run, read):
                 return Transition(to=THEN, memory=run.memory)
@@ -100,13 +101,6 @@ async def _goes_on(run: Heedful, read: Read) -> bool:
     answered = await consent(run.turn, limited or Limited(resets="reading", bound=read.ended.reason))
     run.hear(answered.memories)
     return answered.value == CONTINUE
-
-
-async def _stopped(run: Heedful) -> Transition:
-    """Whoever stopped it hears that it has stopped."""
-    await run.turn.withdraw()
-    spoken = await run.turn.say(run.words("prompts/sentences/stopped"))
-    return Transition(to=THEN, memory=run.memory.with_memory(*map(remember, spoken)))
 
 
 PROCESS = MentalProcess(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from daemon.actions.owners_words import owners_words
 from daemon.memory import WorkingMemory
 from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import listed
-from daemon.mind.wording import SOUL, fill, name_of
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
@@ -15,8 +15,9 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
     """Greet who is new here, and answer what they said, in the same message."""
     new = [*turn.params.get("new", ()), *await newcomers(turn)]
-    soul = name_of(turn.text(SOUL))
-    welcome = fill(turn.text("prompts/greeting"), names=listed(new), name=soul) if new else ""
+    welcome = ""
+    if new:
+        welcome = owners_words(turn, "prompts/greeting", names=listed(new))
     said = await converse(turn, COGNITIVE_STEPS, welcome)
     to = said.values.get("next_process", "")
     if to not in turn.processes:

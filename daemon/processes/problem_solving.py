@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from daemon.actions import thinking
+from daemon.actions.owners_words import owners_words
 from daemon.ism import Action, Invoke, ISMResult, run_ism
 from daemon.memory import WorkingMemory
 from daemon.mind.chooser import CheckInterrupt, asked
@@ -24,10 +25,8 @@ NAME = "problem_solving"
 async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     """In fixed steps: one call, guided by the playbook's goal and rules."""
     book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-    soul = name_of(turn.text(SOUL))
-    said = await converse(
-        turn, COGNITIVE_STEPS, fill(turn.text("prompts/problem"), goal=book.goal, rules=book.text, name=soul)
-    )
+    guidance = owners_words(turn, "prompts/problem", goal=book.goal, rules=book.text)
+    said = await converse(turn, COGNITIVE_STEPS, guidance)
     to = said.values.get("next_process", PROCESS.name)
     if to not in turn.processes:
         to = NAME

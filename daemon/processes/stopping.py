@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from daemon.actions.interrupts import tell_stopped
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
 from daemon.process import MentalProcess, Transition, Turn
 
 
@@ -18,9 +18,10 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
         return turn.memory
     if not (questions or branches or turn.came):
         return turn.memory
-    spoken = await turn.say(turn.text("prompts/sentences/stopped").strip())
-    memory = turn.memory.with_memory(*map(remember, spoken))
-    return Transition(to="conversation", memory=memory) if branches or turn.came else memory
+    memory = await tell_stopped(turn, turn.memory)
+    if branches or turn.came:
+        return Transition(to="conversation", memory=memory)
+    return memory
 
 
 PROCESS = MentalProcess(name="stopping", run=stopping, called="someone says stop where nothing runs")

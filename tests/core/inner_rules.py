@@ -278,8 +278,8 @@ FOLDED: tuple[Mutant, ...] = (
     rule(
         "inner life: the same is never said twice",
         "actions/message_commands.py",
-        'return TWICE if reach.was_wanted(thread, text) else ""',
-        'return TWICE if not text else ""',
+        "if reach.was_wanted(thread, text):",
+        "if not text:",
         f"{AGAIN}[inner-life]",
     ),
 )

@@ -192,8 +192,8 @@ ALLOWS = (
     rule(
         "other arguments have to be approved anew",
         "actions/binding.py",
-        "tuple(run.turn.deciders), fingerprint(given)",
-        'tuple(run.turn.deciders), ""',
+        "this = fingerprint(given)",
+        'this = ""',
         APPROVAL + "test_after_what_was_said_meanwhile_something_else_has_to_be_asked_for",
     ),
     rule(
@@ -221,22 +221,22 @@ ALLOWS = (
     rule(
         "nothing in a value ends the block in which an owner reads it",
         "actions/agreement.py",
-        'for character in line.replace("`", TICK))',
-        "for character in line)",
+        'for character in line.replace("`", TICK):',
+        "for character in line:",
         SHOWN + "nothing_in_a_value_ends_the_block_or_reads_like_another_name",
     ),
     rule(
         "no line of a value reads like another name",
         "actions/agreement.py",
-        'f"| {line}" for line',
-        "line for line",
+        'yield f"| {line}"',
+        "yield line",
         SHOWN + "nothing_in_a_value_ends_the_block_or_reads_like_another_name",
     ),
     rule(
         "what nobody could see in a value is spelled out",
         "actions/agreement.py",
-        "character if character.isprintable() else",
-        "character if True else",
+        "if character.isprintable():",
+        "if True:",
         SHOWN + "what_nobody_could_see_is_spelled_out",
     ),
     rule(
@@ -249,8 +249,8 @@ ALLOWS = (
     rule(
         "where a value is shortened an owner is told where the whole stands",
         "actions/agreement.py",
-        "if _is_long(given) else",
-        "if False else",
+        "    if _is_long(given):",
+        "    if False:",
         SHOWN + "of_a_long_value_both_ends_are_shown",
     ),
 )
@@ -274,7 +274,7 @@ BOUNDS = (
     rule(
         "without an owner nobody is asked to let it go on",
         "actions/run.py",
-        " or reason not in BOUNDS or not owned:",
+        " or reason not in BOUNDS or not self.turn.deciders:",
         " or reason not in BOUNDS:",
         LIMITS + "test_why_a_run_ends[loops]",
     ),
