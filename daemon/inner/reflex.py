@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Literal
 
 from daemon.kinds import Ticked
@@ -41,6 +41,7 @@ RECENT = 12
 LONGEST_REPLY = 4_000
 """Characters of what the model says of two answers that are read."""
 LOOSE = re.compile(r"""\bnew\b["']?\s*[:=]\s*["']?(true|false|yes|no)\b(?!\s+or\b)""", re.IGNORECASE)
+MEANT = {"true": True, "yes": True, "false": False, "no": False}
 GIST = 300
 """Characters of an answer or a task that it is named by."""
 
@@ -79,11 +80,11 @@ def judge(now: str, last: Sequence[str], *, waits: bool = False, fruitless: int 
     no new note.
     """
     similarity, before = _most_alike(now, last)
-    mark = mark_of(now)
+    marks = [mark_of(one) for one in last]
     verdict: Verdict
     if waits or not last:
         verdict = "new"
-    elif any(mark_of(one) == mark for one in last):
+    elif mark_of(now) in marks:
         verdict = "repeat"
     elif similarity > ALIKE or fruitless >= FRUITLESS:
         verdict = "ask"
@@ -94,33 +95,39 @@ def judge(now: str, last: Sequence[str], *, waits: bool = False, fruitless: int 
 
 def _most_alike(now: str, last: Sequence[str]) -> tuple[float, str]:
     """How alike the most similar of them is, the latest one where several are."""
-    if not last:
-        return 0.0, ""
+    most, before = 0.0, ""
     mine = profile(now)
-    alike = [mine.like(profile(one)) for one in last]
-    place = max(range(len(last)), key=lambda place: (alike[place], place))
-    return alike[place], last[place]
+    for one in last:
+        alike = mine.like(profile(one))
+        if alike >= most:
+            most, before = alike, one
+    return most, before
 
 
 def compared(reply: str | None) -> bool | None:
     """Is there anything new in the later answer, as the model said it: in JSON as asked for, also among other
     words? None: it did not say, or both."""
     text = (reply or "")[:LONGEST_REPLY]
-    said = {_said(one.get("new")) for one in _objects(text)} - {None}
+    said = _said(one.get("new") for one in _objects(text))
     if not said:
-        said = {_said(word) for word in LOOSE.findall(text)}
-    return said.pop() if len(said) == 1 else None
+        said = _said(LOOSE.findall(text))
+    if len(said) != 1:
+        return None
+    return said.pop()
 
 
 def verdict_of(reply: str | None, similarity: float) -> bool:
     """Is it a repetition, by what the model said of it? Where it did not say, its similarity says so."""
     new = compared(reply)
-    return similarity > SURELY if new is None else not new
+    if new is None:
+        return similarity > SURELY
+    return not new
 
 
 def _objects(reply: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in it, one after the other."""
-    decoder, place = json.JSONDecoder(), reply.find("{")
+    decoder = json.JSONDecoder()
+    place = reply.find("{")
     while place >= 0:
         try:
             value, end = decoder.raw_decode(reply, place)
@@ -131,9 +138,14 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
         place = reply.find("{", end)
 
 
-def _said(value: object) -> bool | None:
-    words = {"true": True, "yes": True, "false": False, "no": False}
-    return words.get(str(value).strip().casefold())
+def _said(words: Iterable[object]) -> set[bool]:
+    """What is said with these words of whether there is anything new."""
+    said = set[bool]()
+    for word in words:
+        meant = MEANT.get(str(word).strip().casefold())
+        if meant is not None:
+            said.add(meant)
+    return said
 
 
 # What is tried where there is nothing new
@@ -178,81 +190,83 @@ class Attempted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What is other in the next tick.
+    """What is other in the next tick by the strategy of this name.
 
     It reads the text `advice` filled with `words`, sees the records `shows`, and comes `pause` seconds later
-    (None: as ever). `name` is that of the strategy.
+    (None: as ever).
     """
 
     name: str
-    advice: str
     words: Mapping[str, str] = field(default_factory=dict)
     shows: tuple[int, ...] = ()
     pause: float | None = None
 
-
-Change = Mapping[str, Any] | None
-"""What is other in an Effect; None: there is nothing to do it with."""
+    @property
+    def advice(self) -> str:
+        """The name of the text that says what the next tick is to do."""
+        return f"{ADVICE}{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """One way out. `rung` says how dear it is, `most` how often of the last attempts it may be (0: always).
 
-    `change` says what it changes, where it has been tried so often since there was anything new.
+    `change` says what it changes, where it has been tried so often since there was anything new; None: there
+    is nothing to do it with.
     """
 
     name: str
     rung: int
     most: int
-    change: Callable[[Around, int], Change]
+    change: Callable[[Around, int], Effect | None]
 
 
-def _rephrase(around: Around, tried: int) -> Change:
-    return {}
+def _rephrase(around: Around, tried: int) -> Effect:
+    return Effect(name="rephrase")
 
 
-def _flashback(around: Around, tried: int) -> Change:
+def _flashback(around: Around, tried: int) -> Effect | None:
     """One of the older half of the diary."""
     if not around.diary:
         return None
-    by_age = sorted(around.diary, key=lambda thing: (thing.at, thing.id))
+    by_age = sorted(around.diary, key=attrgetter("at", "id"))
     far = by_age[: max(1, len(by_age) // 2)]
     chosen = random.Random(around.seed).choice(far)
     when = datetime.fromtimestamp(chosen.at, UTC).date().isoformat()
-    return {"shows": (chosen.id,), "words": {"id": str(chosen.id), "when": when}}
+    return Effect(name="flashback", words={"id": str(chosen.id), "when": when}, shows=(chosen.id,))
 
 
-def _switch(around: Around, tried: int) -> Change:
+def _switch(around: Around, tried: int) -> Effect | None:
     """Another open task."""
     if not around.tasks:
         return None
-    chosen = random.Random(around.seed).choice(sorted(around.tasks, key=lambda thing: thing.id))
-    return {"shows": (chosen.id,), "words": {"id": str(chosen.id), "task": fenced(gist(chosen.text))}}
+    chosen = random.Random(around.seed).choice(sorted(around.tasks, key=attrgetter("id")))
+    words = {"id": str(chosen.id), "task": fenced(gist(chosen.text))}
+    return Effect(name="switch", words=words, shows=(chosen.id,))
 
 
-def _neighbour(around: Around, tried: int) -> Change:
+def _neighbour(around: Around, tried: int) -> Effect | None:
     return _one_of("neighbour", around.neighbours, around)
 
 
-def _owner(around: Around, tried: int) -> Change:
+def _owner(around: Around, tried: int) -> Effect | None:
     asked = around.owner_asked
     if asked is not None and 0 <= around.now - asked < OWNER_EVERY:  # a later date says nothing
         return None
     return _one_of("owner", around.owners, around)
 
 
-def _one_of(called: str, people: Sequence[str], around: Around) -> Change:
+def _one_of(name: str, people: Sequence[str], around: Around) -> Effect | None:
     if not people:
         return None
-    return {"words": {called: random.Random(around.seed).choice(sorted(people))}}
+    return Effect(name=name, words={name: random.Random(around.seed).choice(sorted(people))})
 
 
-def _pause(around: Around, tried: int) -> Change:
+def _pause(around: Around, tried: int) -> Effect:
     """Twice as long each time."""
     base = max(around.pause, SHORTEST)
     pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, around.pause))
-    return {"pause": pause, "words": {"minutes": str(round(pause / 60))}}
+    return Effect(name="pause", words={"minutes": str(round(pause / 60))}, pause=pause)
 
 
 PAUSE = Strategy(name="pause", rung=4, most=0, change=_pause)
@@ -273,26 +287,27 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
     Of those that are as dear, the one that worked most often. When all have been tried it is a pause, and a
     longer one each time.
     """
-    tried = {one.strategy for one in _since_new(history)}
-    recently = Counter(one.strategy for one in history[-RECENT:])
+    tried = _tried_since_new(history)
+    recently = [one.strategy for one in history[-RECENT:]]
     left = list[Strategy]()
     for one in LADDER:
-        too_often = 0 < one.most <= recently[one.name]
-        if one.name not in tried and not too_often and one.change(around, 0) is not None:
+        too_often = 0 < one.most <= recently.count(one.name)
+        if one.name not in tried and not too_often and one.change(around, 0):
             left.append(one)
     if not left:
         return PAUSE
-    lowest = min(one.rung for one in left)
-    cheapest = [one for one in left if one.rung == lowest]
-    return max(cheapest, key=lambda one: rating(one.name, history))
+    best = left[0]
+    for one in left:
+        if one.rung == best.rung and rating(one.name, history) > rating(best.name, history):
+            best = one
+    return best
 
 
 def effect(strategy: Strategy, history: Sequence[Attempted], around: Around) -> Effect:
-    """What this strategy changes in the next tick."""
-    tried = sum(one.strategy == strategy.name for one in _since_new(history))
-    changed = dict(strategy.change(around, tried) or {})
-    words = {"repeated": fenced(gist(around.repeated)), **changed.pop("words", {})}
-    return Effect(name=strategy.name, advice=f"{ADVICE}{strategy.name}", words=words, **changed)
+    """What this strategy changes in the next tick. It has something to do it with."""
+    changed = strategy.change(around, _tried_since_new(history).count(strategy.name))
+    assert changed
+    return replace(changed, words={"repeated": fenced(gist(around.repeated)), **changed.words})
 
 
 def rating(name: str, history: Iterable[Attempted]) -> float:
@@ -321,10 +336,16 @@ def attempted(ticks: Iterable[Ticked]) -> list[Attempted]:
 def gist(text: str) -> str:
     """The first words of it, on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= GIST else f"{line[:GIST]}…"
+    if len(line) <= GIST:
+        return line
+    return f"{line[:GIST]}…"
 
 
-def _since_new(history: Sequence[Attempted]) -> Sequence[Attempted]:
-    """What was tried since something last worked."""
-    worked = [place for place, one in enumerate(history) if one.worked]
-    return history[worked[-1] + 1 :] if worked else history
+def _tried_since_new(history: Iterable[Attempted]) -> Sequence[str]:
+    """The strategies that were tried since one last worked."""
+    tried = list[str]()
+    for one in history:
+        tried.append(one.strategy)
+        if one.worked:
+            tried.clear()
+    return tried
