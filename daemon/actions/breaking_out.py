@@ -62,7 +62,7 @@ class BreakingOut:
 
     def effect(self, answer: str, pause: float) -> tuple[Effect, str]:
         """What is to be other in the next tick, and the words for it."""
-        history = attempted([line.entry.event for line in self.contexts.state.log.lines])
+        history = attempted([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
         chosen = effect(choose(history, around), history, around)
         return chosen, fill(self.turn.text(chosen.advice), **chosen.words)
@@ -85,12 +85,8 @@ class BreakingOut:
 
     def _answers(self) -> Sequence[int]:
         """Those of its own that said something new, as far as they may be known here."""
-        answers = []
-        for line in self.contexts.state.log.thoughts:
-            tick = line.entry.event
-            if tick.outcome == "thought" and self.contexts.knows(tick.view, line.entry.seq):
-                answers.append(tick.answer)
-        return answers
+        ticks = [line.tick for line in self.contexts.thoughts()]
+        return [tick.answer for tick in ticks if tick.outcome == "thought"]
 
 
 def _things(records: Sequence[Record]) -> Sequence[Thing]:

@@ -6,9 +6,9 @@ A fold over ticks and commands. What is said of a setting is shown only where it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
@@ -28,8 +28,6 @@ NEW = frozenset(
 )
 """Commands that leave something that was not there before."""
 
-Mode = Literal["manual", "auto"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -44,23 +42,24 @@ class Setting:
 class Settings:
     """How its cycle goes on: what the soul set itself, and what holds where it set nothing."""
 
-    responses: Setting = field(default_factory=lambda: Setting(value=RESPONSES))
-    mode: Setting = field(default_factory=lambda: Setting(value="manual"))
-    filter: Setting = field(default_factory=lambda: Setting(value={}))
-    pause: Setting = field(default_factory=lambda: Setting(value=None))
+    responses: Setting = Setting(value=RESPONSES)
+    mode: Setting = Setting(value="manual")
+    filter: Setting = Setting(value={})
+    pause: Setting = Setting(value=None)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A tick, and the commands that it carried out."""
+    """A tick, and the commands that it carried out; `seq` is its entry, and `at` when it was over."""
 
-    entry: Entry[Ticked]
+    seq: int = 0
+    at: float = 0.0
+    tick: Ticked
     commands: Sequence[Entry[CommandRan]] = ()
 
-    @property
-    def fruitless(self) -> bool:
-        """Did it leave nothing new?"""
-        return not any(one.event.ok and one.event.name in NEW for one in self.commands)
+
+NOTHING = Line(tick=Ticked(tick=0, outcome="asleep"))
+"""Stands for the last tick where there was none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,63 +87,68 @@ class AgentLog(Projection):
         self.settings = Settings()
         self.cleared = 0
         """The seq up to which the soul wanted its own replies out of sight."""
-        self.sent = list[Entry[CommandRan]]()
+        self._under_way = list[Entry[CommandRan]]()
         """The commands of the tick that is under way."""
         self._day = 0.0
+        """The UTC day of the last entry."""
         self._messages = 0
+        """Messages that it wanted sent on that day."""
         self._paid = Paid()
 
     def _take(self, entry: Entry[Any]) -> None:
         if entry.at // DAY != self._day:
-            self._day, self._messages = entry.at // DAY, 0
-        if isinstance(entry.event, InnerBegan):
-            self.last_at = entry.at
-            return
-        if isinstance(entry.event, Ticked):
-            mine = [one for one in self.sent if one.seq in entry.event.commands]
-            self._end(Line(entry=cast(Entry[Ticked], entry), commands=mine))
-            self.sent = []
-            return
-        self.sent.append(cast(Entry[CommandRan], entry))
-        if entry.event.ok and not entry.event.taken_from:
-            self._messages += entry.event.name == "message.send"
-            self._set(cast(Entry[CommandRan], entry))
+            self._day = entry.at // DAY
+            self._messages = 0
+        match entry.event:
+            case InnerBegan():
+                self.last_at = entry.at
+            case Ticked() as tick:
+                mine = [one for one in self._under_way if one.seq in tick.commands]
+                self._end(Line(seq=entry.seq, at=entry.at, tick=tick, commands=mine))
+                self._under_way = []
+            case CommandRan():
+                self._command(entry)
 
     def _end(self, line: Line) -> None:
         """A tick is over, or something has happened between two."""
-        event = line.entry.event
+        tick = line.tick
         for kept in (self.lines, self.thoughts):
-            if kept and kept[-1].entry.event.tick == event.tick:
+            if kept and kept[-1].tick.tick == tick.tick:
                 kept.pop()  # it began again: what it came to at last is told
         self.lines.append(line)
-        if event.answer:
+        if tick.answer:
             self.thoughts.append(line)
-        if event.outcome != "asleep":
-            self.last_at = line.entry.at
-        if event.reflex == ASKS_OWNER:
-            self.owner_asked = line.entry.at
+        if tick.outcome != "asleep":
+            self.last_at = line.at
+        if tick.reflex == ASKS_OWNER:
+            self.owner_asked = line.at
 
-    def _set(self, entry: Entry[CommandRan]) -> None:
-        args: Mapping[str, Any] = entry.event.args
-        new: dict[str, Any] = {}
+    def _command(self, entry: Entry[CommandRan]) -> None:
+        self._under_way.append(entry)
+        if not entry.event.ok or entry.event.taken_from:
+            return
+        if entry.event.name == "message.send":
+            self._messages += 1
         if entry.forgotten:
             return
+        args = entry.event.args
         match entry.event.name:
             case "cycle.responses":
-                new["responses"] = args["n"]
+                self._set(entry, "responses", args["n"])
             case "cycle.mode":
-                new["mode"] = args["mode"]
+                self._set(entry, "mode", args["mode"])
                 if args.get("filter") is not None:
-                    new["filter"] = args["filter"]
+                    self._set(entry, "filter", args["filter"])
             case "cycle.filter":
-                new["filter"] = args
+                self._set(entry, "filter", args)
             case "cycle.pause":
-                new["pause"] = args["seconds"]
+                self._set(entry, "pause", args["seconds"])
             case "cleanup.responses":
                 self.cleared = entry.seq
-        for name, value in new.items():
-            setting = Setting(value=value, view=entry.event.view, wrote=entry.seq)
-            self.settings = replace(self.settings, **{name: setting})
+
+    def _set(self, entry: Entry[CommandRan], name: str, value: object) -> None:
+        setting = Setting(value=value, view=entry.event.view, wrote=entry.seq)
+        self.settings = replace(self.settings, **{name: setting})
 
     def spent(self, now: float, before: int) -> float:
         """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
@@ -165,18 +169,28 @@ class AgentLog(Projection):
 
     def messages(self, now: float) -> int:
         """How many messages it wanted sent on this UTC day by then."""
-        return self._messages if now // DAY == self._day else 0
+        if now // DAY != self._day:
+            return 0
+        return self._messages
 
     @property
-    def last(self) -> Line | None:
+    def last(self) -> Line:
         """The last tick in which the model answered: what it did is to be shown until it answers again."""
-        return self.thoughts[-1] if self.thoughts else None
+        if not self.thoughts:
+            return NOTHING
+        return self.thoughts[-1]
 
     def fruitless(self) -> int:
         """How many ticks in a row have left nothing new."""
         count = 0
         for line in reversed(self.thoughts):
-            if not line.fruitless:
-                return count
+            if done(line.commands, *NEW):
+                break
             count += 1
         return count
+
+
+def done(commands: Iterable[Entry[CommandRan]], *names: str) -> list[CommandRan]:
+    """Those of these commands that were carried out, and whose names begin so."""
+    events = [command.event for command in commands]
+    return [event for event in events if event.ok and event.name.startswith(names)]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
-from daemon.inner.agent_log import Line, Setting
+from daemon.engine.event import Entry
+from daemon.inner.agent_log import Line, Setting, done
 from daemon.inner.note import Filter
 from daemon.inner.process_log import Process
 from daemon.inner.record import date, line
@@ -73,48 +75,48 @@ class Contexts:
             "settings": (5, self._settings()),
             "anti_stagnation": (7, self.advice()),
         }
-        return {
-            name: f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
-            for name, (number, text) in made.items()
-        }
+        regions = dict[str, str]()
+        for name, (number, text) in made.items():
+            regions[name] = f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
+        return regions
 
     def new_notes(self) -> bool:
         """Has any note come since the tick before this one began?"""
         return bool(self._new_notes())
 
     def _new_notes(self) -> Sequence[int]:
-        last = self.state.log.last
-        return self.state.notes.new_since(last.entry.event.tick if last else 0)
+        return self.state.notes.new_since(self.state.log.last.tick.tick)
+
+    def thoughts(self) -> Sequence[Line]:
+        """The ticks in which it answered, in order, as far as they may be known here."""
+        return [line for line in self.state.log.thoughts if self.knows(line.tick.view, line.seq)]
 
     def advice(self) -> str:
         """What the last reflex asks of this tick, in words of the view in which it went in circles."""
         last = self.state.log.last
-        if last is None or last.entry.event.outcome != "repeated":
+        if last.tick.outcome != "repeated":
             return ""
-        tick = last.entry.event
-        words = tick.advice if self.knows(tick.view, last.entry.seq) else ELSEWHERE
-        return f"reflex: {tick.reflex}\n{words}"
+        words = ELSEWHERE
+        if self.knows(last.tick.view, last.seq):
+            words = last.tick.advice
+        return f"reflex: {last.tick.reflex}\n{words}"
 
     # 1
 
     def _responses(self) -> str:
         """Its last K replies, as far as they may be known; a repeat is a short record in their place."""
-        count = int(self.state.log.settings.responses.value)
-        shown = [
-            tick
-            for tick in self.state.log.thoughts
-            if tick.entry.seq > self.state.log.cleared and self.knows(tick.entry.event.view, tick.entry.seq)
-        ]
-        first = max(0, len(shown) - count)
-        return "\n".join(map(self._reply, shown[first:]))
+        log = self.state.log
+        shown = [line for line in self.thoughts() if line.seq > log.cleared]
+        first = max(0, len(shown) - int(log.settings.responses.value))
+        return "\n".join([self._reply(line) for line in shown[first:]])
 
     def _reply(self, line: Line) -> str:
-        tick = line.entry.event
+        tick = line.tick
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
         text = shortened(self.said(tick.answer), LONGEST_REPLY)
-        return f'<reply tick="{tick.tick}" at="{date(line.entry.at)}">\n{fenced(text)}\n</reply>'
+        return f'<reply tick="{tick.tick}" at="{date(line.at)}">\n{fenced(text)}\n</reply>'
 
     # 2
 
@@ -123,58 +125,60 @@ class Contexts:
         processes = self.state.processes.processes(self.knows)
         self.saw += [process.id for process in processes]
         lines = _fitting([_process(process) for process in processes])
-        last = self.state.log.last
-        if last:
-            lines += _fitting([self._result(one.event, one.seq) for one in last.commands])
+        lines += _fitting([self._result(one) for one in self.state.log.last.commands])
         lines += self.state.said.lines()
         return "\n".join(lines)
 
-    def _result(self, ran: CommandRan, seq: int) -> str:
-        if not self.knows(ran.view, seq):  # its name and its cmd_id are words of that view, too
+    def _result(self, command: Entry[CommandRan]) -> str:
+        ran = command.event
+        if not self.knows(ran.view, command.seq):  # its name and its cmd_id are words of that view, too
             return "<result>in sight of another conversation</result>"
-        self.saw.append(seq)
-        done = "yes" if ran.ok else "no"
-        head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{done}">'
+        self.saw.append(command.seq)
         text = ran.text
         if ran.ok and ran.name.endswith(".add"):
-            text = f"{text}: its id is {self._first(ran, seq)}"
+            text = f"{text}: its id is {self._first(command)}"
+        ok = "no"
+        if ran.ok:
+            ok = "yes"
+        head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{ok}">'
         return f"{head}{fenced(shortened(text, LONGEST_RESULT))}</result>"
 
-    def _first(self, ran: CommandRan, seq: int) -> int:
+    def _first(self, command: Entry[CommandRan]) -> int:
         """Under which id its record is known: of what was taken over from before a restart, the first id."""
-        while ran.taken_from:
-            before = self.state.records.journal.get(ran.taken_from)
+        while command.event.taken_from:
+            before = self.state.records.journal.get(command.event.taken_from)
             if before is None or not isinstance(before.event, CommandRan):
                 break
-            ran, seq = before.event, before.seq
-        return seq
+            command = cast(Entry[CommandRan], before)
+        return command.seq
 
     # 3
 
     def _records(self) -> str:
         """Those that were asked for, and those that are pinned."""
-        asked = self._shown("diary.", "concepts.", "links.", "llm_memory.")
-        last = self.state.log.last
-        if last:
-            asked += last.entry.event.shows
+        asked = self._asked("diary.", "concepts.", "links.", "llm_memory.")
+        asked += self.state.log.last.tick.shows
         shown = self.state.records.shown(asked, self.now.view)
         self.saw += [record.wrote for record in shown]
         return "\n".join(_fitting([line(record) for record in shown]))
 
-    def _shown(self, *families: str) -> list[int]:
-        """What the commands of these families of the last tick asked to see."""
-        last = self.state.log.last
-        commands = last.commands if last else ()
-        return [seq for one in commands if one.event.name.startswith(families) for seq in one.event.shows]
+    def _asked(self, *names: str) -> list[int]:
+        """What the commands of the last tick whose names begin so asked to see."""
+        asked = list[int]()
+        for ran in done(self.state.log.last.commands, *names):
+            asked += ran.shows
+        return asked
 
     # 4
 
     def _notes(self) -> str:
         """By mode: how many there are, and their ids; or those that fit. With those that it wanted read."""
         notes = self.state.notes
-        lines = [", ".join(f"{priority}: {count}" for priority, count in notes.counts().items())]
-        if self.state.log.settings.mode.value == "auto":
-            asked = replace(Filter.of(self.state.log.settings.filter.value), unread=True)
+        settings = self.state.log.settings
+        counts = [f"{priority}: {count}" for priority, count in notes.counts().items()]
+        lines = [", ".join(counts)]
+        if settings.mode.value == "auto":
+            asked = replace(Filter.of(settings.filter.value), unread=True)
             wanted = notes.matching(asked, self.knows)
             lines += _fitting([self._note_in_words(seq) for seq in wanted])
             hidden = sum(notes.counts().values()) - len(wanted)
@@ -184,7 +188,7 @@ class Contexts:
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")
-        lines += _fitting([self._note_in_words(seq) for seq in self._shown("notes.read")])
+        lines += _fitting([self._note_in_words(seq) for seq in self._asked("notes.read")])
         return "\n".join(lines)
 
     def _note_in_words(self, seq: int) -> str:
@@ -199,7 +203,8 @@ class Contexts:
     # 5
 
     def _settings(self) -> str:
-        now, settings = self.now, self.state.log.settings
+        now = self.now
+        settings = self.state.log.settings
         lines = [
             f"time: {date(now.at)} UTC",
             f"tick: {now.tick}",

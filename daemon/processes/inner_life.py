@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from daemon.actions.action import Definition
 from daemon.actions.breaking_out import BreakingOut
 from daemon.actions.commanding import Commanding
-from daemon.engine.event import Entry, only
+from daemon.engine.event import Entry, only, seqs_of
 from daemon.engine.keys import root_of
 from daemon.engine.kinds import Match, Waiting
+from daemon.inner.agent_log import done
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
 from daemon.inner.reflex import only_waits
@@ -75,8 +76,12 @@ class Tick:
         self._state = life.state
         self._now = turn.began_at
         self._due = only(TickDue, turn.inputs)
-        self._woke = [seq for entry in self._due for seq in entry.event.notes]
+        self._why = STARTED
+        self._woke = list[int]()
         """The notes that woke it."""
+        for entry in self._due:
+            self._why = entry.event.why
+            self._woke += entry.event.notes
 
     async def run(self) -> None:
         """Think, if the time has come; else write down what came, and wait on."""
@@ -102,27 +107,28 @@ class Tick:
         """
         waits = await self._turn.waiting()
         await self._asleep(STARTED)
-        if any(one.event.note.get("idle") for one in waits):
-            return
-        left = [one.event.due - max(self._now, one.at) for one in waits if one.event.due]
-        await self._later(max([self._life.limits.pause, *left]), waits)
+        pause = self._life.limits.pause
+        for wait in waits:
+            if wait.event.note.get("idle"):
+                return
+            if wait.event.due:
+                pause = max(pause, wait.event.due - max(self._now, wait.at))
+        await self._later(pause, waits)
 
     async def _asleep(self, why: str) -> None:
         """A line of the log, without a call."""
-        last = self._state.log.last
-        view = last.entry.event.view if last else PUBLIC
+        view = self._state.log.last.tick.view
         await self._turn.once(Ticked(tick=self._turn.number, outcome="asleep", why=why, view=view))
 
     def _what_came(self) -> str:
-        lines = []
+        came = list[str]()
         for entry in self._turn.inputs:
             if isinstance(entry.event, ProcessEnded):
-                lines.append(
-                    f"process {entry.event.process} ({entry.event.name}) ended: {entry.event.status}"
-                )
+                ended = entry.event
+                came.append(f"process {ended.process} ({ended.name}) ended: {ended.status}")
             else:
-                lines.append(f"{entry.kind} {entry.seq}")
-        return "; ".join(lines)
+                came.append(f"{entry.kind} {entry.seq}")
+        return "; ".join(came)
 
     @property
     def _since_last(self) -> float:
@@ -131,10 +137,6 @@ class Tick:
     def _too_early(self) -> bool:
         """Less than a pause after the last tick; one that is dated later than now says nothing of that."""
         return 0 <= self._since_last < self._life.limits.pause - NEARLY
-
-    @property
-    def _why(self) -> str:
-        return self._due[-1].event.why if self._due else STARTED
 
     async def _later(self, seconds: float, waits: Sequence[Entry[Waiting]] = ()) -> None:
         """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
@@ -162,19 +164,21 @@ class Tick:
 
     def _view(self) -> str:
         """The conversation whose note woke it or was read last; after a sleep that no note ended: none."""
-        last = self._state.log.last
         if self._woke:
             return self._thread_of(self._woke[-1])
-        if last is None or any(one.event.ok and one.event.name == "cycle.idle" for one in last.commands):
+        last = self._state.log.last
+        if done(last.commands, "cycle.idle"):
             return PUBLIC
-        done = [one.event for one in last.commands if one.event.ok and one.event.name == "notes.read"]
-        if done and done[-1].shows:
-            return self._thread_of(done[-1].shows[-1])
-        return last.entry.event.view
+        read = done(last.commands, "notes.read")
+        if read and read[-1].shows:
+            return self._thread_of(read[-1].shows[-1])
+        return last.tick.view
 
     def _thread_of(self, seq: int) -> str:
         note = self._state.notes.get(seq)
-        return root_of(note.thread) if note else PUBLIC
+        if note is None:
+            return PUBLIC
+        return root_of(note.thread)
 
     def _contexts(self) -> Contexts:
         life, turn = self._life, self._turn
@@ -209,20 +213,26 @@ class Tick:
             _, call = await self._turn.talk("tick", memory, "fallback")
         if call.event.outcome == "over-budget":
             await self._over(contexts)
-        elif call.event.outcome not in ("ok", "cut"):
-            refused = call.event.outcome == "refused"
-            line = Ticked(tick=contexts.now.tick, outcome="refused" if refused else "failed")
-            await self._write_line(contexts, line)
-            await self._later(max(FAILED, self._least_pause))
-        else:
+        elif call.event.outcome in ("ok", "cut"):
             await self._follow(contexts, call)
+        else:
+            await self._fail(contexts, call.event.outcome)
+
+    async def _fail(self, contexts: Contexts, why: str) -> None:
+        """No model has answered: it is tried again later."""
+        line = Ticked(tick=contexts.now.tick, outcome="failed")
+        if why == "refused":
+            line = replace(line, outcome="refused")
+        await self._write_line(contexts, line)
+        await self._later(max(FAILED, self._least_pause))
 
     async def _over(self, contexts: Contexts) -> None:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
         await self._write_line(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
-        left = DAY - self._now % DAY
-        why = f"{self._why}; a new day has begun" if self._woke else "a new day has begun"
-        within = max(left, self._life.limits.pause)
+        why = "a new day has begun"
+        if self._woke:
+            why = f"{self._why}; {why}"
+        within = max(DAY - self._now % DAY, self._life.limits.pause)
         await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": self._woke})
 
     async def _write_line(self, contexts: Contexts, line: Ticked) -> None:
@@ -241,17 +251,14 @@ class Tick:
         waits = only_waits(names) and not wrong
         reflex = BreakingOut(turn=self._turn, contexts=contexts)
         repeated, found = await reflex.judged(answer, names, waits)
-        line = Ticked(
-            tick=contexts.now.tick,
-            outcome="waiting" if waits else "thought",
-            answer=call.seq,
-            novelty=found.novelty,
-        )
+        line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
+        if waits:
+            line = replace(line, outcome="waiting")
         if repeated:
             await self._break_out(contexts, line, reflex, answer)
             return
         ran = await self._carry_out(contexts, written)
-        await self._write_line(contexts, replace(line, commands=tuple(one.seq for one in ran)))
+        await self._write_line(contexts, replace(line, commands=tuple(seqs_of(ran))))
         await self._wait_for(ran)
 
     async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
@@ -274,20 +281,21 @@ class Tick:
             definitions=self._life.definitions,
         )
         await self._state.update()
-        ran = []
+        ran = list[Entry[CommandRan]]()
         for command in written.commands:
             ran.append(await commanding.carry_out(command))
             await self._state.update()
-        refused = [await commanding.refuse(fault) for fault in written.faults]
-        return [*ran, *refused]
+        for fault in written.faults:
+            ran.append(await commanding.refuse(fault))
+        return ran
 
     async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
         """Until the pause is over, or as long as it wants to sleep."""
-        idle = [one.event.args for one in ran if one.event.ok and one.event.name == "cycle.idle"]
+        idle = done(ran, "cycle.idle")
         if not idle:
             await self._pause(self._least_pause)
             return
-        wanted = idle[-1]
+        wanted = idle[-1].args
         matching = None
         if wanted.get("notes") is not None:
             matching = Match(kinds=NOTES, anywhere=True, about=wanted["notes"], after=self._turn.number)

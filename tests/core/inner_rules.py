@@ -155,8 +155,8 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: own replies are shown where they may be known",
         CONTEXTS,
-        "cleared and self.knows(tick.entry.event.view, tick.entry.seq)",
-        "cleared",
+        "log.thoughts if self.knows(line.tick.view, line.seq)",
+        "log.thoughts",
         f"{ELSEWHERE}[llm_recent_responses-bob]",
     ),
     rule(
@@ -169,8 +169,8 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: so is what commands came to",
         CONTEXTS,
-        "        if not self.knows(ran.view, seq):",
-        "        if self.knows(ran.view, seq) is None:",
+        "        if not self.knows(ran.view, command.seq):",
+        "        if self.knows(ran.view, command.seq) is None:",
         f"{ELSEWHERE}[process_log-nobody]",
     ),
     rule(
@@ -184,7 +184,7 @@ VIEWS: tuple[Mutant, ...] = (
         "inner life: so is the notebook",
         CONTEXTS,
         "llm_memory(self.now.view, LONGEST_MEMORY)",
-        "llm_memory(self.state.log.lines[-1].entry.event.view, LONGEST_MEMORY)",
+        "llm_memory(self.state.log.lines[-1].tick.view, LONGEST_MEMORY)",
         f"{ELSEWHERE}[llm_memory-bob]",
     ),
     rule(
@@ -204,8 +204,8 @@ VIEWS: tuple[Mutant, ...] = (
     rule(
         "inner life: so is what the reflex says",
         CONTEXTS,
-        "tick.advice if self.knows(tick.view, last.entry.seq) else ELSEWHERE",
-        "tick.advice",
+        "if self.knows(last.tick.view, last.seq):",
+        "if last.seq:",
         f"{ELSEWHERE}[anti_stagnation-bob]",
     ),
     rule(
@@ -243,8 +243,8 @@ FOLDED: tuple[Mutant, ...] = (
     rule(
         "inner life: a record that was taken over is told by the id that it is known by",
         CONTEXTS,
-        "its id is {self._first(ran, seq)}",
-        "its id is {seq}",
+        "its id is {self._first(command)}",
+        "its id is {command.seq}",
         f"{PRIVATE}a_record_that_was_taken_over_is_told_by_the_id_that_it_is_known_by",
     ),
     rule(
@@ -257,8 +257,8 @@ FOLDED: tuple[Mutant, ...] = (
     rule(
         "inner life: a message that was taken over is counted once",
         "inner/agent_log.py",
-        "if entry.event.ok and not entry.event.taken_from:",
-        "if entry.event.ok:",
+        "if not entry.event.ok or entry.event.taken_from:",
+        "if not entry.event.ok:",
         f"{PRIVATE}a_record_that_was_taken_over_is_there_once",
     ),
     rule(

@@ -148,7 +148,7 @@ async def _check_records(journal: Journal) -> None:
     """What was added once is there once, and a line of the log is a tick."""
     state = state_of(journal, index_of(journal))
     await state.update()
-    ticks = Counter(line.entry.event.tick for line in state.log.lines)
+    ticks = Counter(line.tick.tick for line in state.log.lines)
     assert set(ticks.values()) == {1}, f"in the log stand {ticks}"
     for family in TEXT:
         texts = Counter(one.text for one in state.records.of(family, PUBLIC, 100))
