@@ -125,7 +125,7 @@ WAITS: tuple[Mutant, ...] = (
         "inner life: what woke it is kept over more than one start",
         LIFE,
         'if note.get("woke"):',
-        'if due and note.get("woke"):',
+        'if note.get("woken"):',
         f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
     ),
     rule(
