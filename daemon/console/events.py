@@ -156,7 +156,13 @@ def brief(entry: Entry[Event]) -> dict[str, Any]:
     """
     told = as_json(entry)
     if isinstance(entry.event, ModelCall):
-        trailing = entry.event.trailing
-        told["body"]["trailing"] = trailing if len(trailing) <= HEAD else f"{trailing[:HEAD]} …"
+        told["body"]["trailing"] = cut(entry.event.trailing, HEAD)
         told["body"]["wording"] = {}
     return told
+
+
+def cut(text: str, most: int) -> str:
+    """A text as the page is sent it: of a longer one so many characters."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} …"

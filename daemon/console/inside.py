@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from daemon.console.events import cut
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, Waiting
+from daemon.engine.reading import ALWAYS
 from daemon.inner.note import Filter, Note
 from daemon.inner.note_words import states
 from daemon.inner.process_log import Process
@@ -64,24 +66,28 @@ class Inside:
                 "budget": self._budget(),
                 "settings": self._settings(),
                 "notes": self._notes(),
-                "processes": [_process(one) for one in self.state.processes.all()[: -NEWEST - 1 : -1]],
+                "processes": self._processes(),
                 "records": {family: self._records(family) for family in TEXT},
-                **self.ticks(None),
+                **self.ticks(),
             }
 
-    def ticks(self, before: int | None) -> Told:
-        """The last ticks, newest first: of those that were written before this entry, where one is named."""
+    def ticks(self, before: int = ALWAYS) -> Told:
+        """The last ticks that were written before this entry, newest first."""
         seqs = self.journal.seqs(Ticked)
-        end = len(seqs) if before is None else bisect_left(seqs, before)
+        end = bisect_left(seqs, before)
         first = max(end - PAGE, 0)
         entries = self.journal.sound(seqs[first:end])
-        return {"ticks": self._ticks(entries[::-1]), "older": first}
+        since = min((entry.event.tick for entry in entries), default=ALWAYS)
+        calls = self.journal.seqs(ModelCall, since=since)
+        return {"ticks": [self._tick(entry, calls) for entry in reversed(entries)], "older": first}
 
     def begun(self) -> int:
         """Before which entry of its thread the last ticks began: all that came before would be years."""
         seqs = self.journal.seqs(Ticked)[-THREAD:]
-        first = self.journal.sound(seqs[:1])
-        return first[0].event.tick - 1 if first else 0
+        first: list[Entry[Ticked]] = self.journal.sound(seqs[:1])
+        if not first:
+            return 0
+        return first[0].event.tick - 1
 
     # How it stands
 
@@ -92,45 +98,42 @@ class Inside:
             return None
         wait = waits[-1].event
         note = wait.note or {}
-        return {
-            "due": wait.due,
-            "idle": bool(note.get("idle")),
-            "processes": wait.closed,
-            "notes": wait.matching.about if wait.matching else None,
-        }
+        notes = None
+        if wait.matching:
+            notes = wait.matching.about
+        return {"due": wait.due, "idle": bool(note.get("idle")), "processes": wait.closed, "notes": notes}
 
     def _budget(self) -> Told:
+        daily = messages = None
+        if self.limits:
+            daily = self.limits.usd
+            messages = self.limits.messages
         return {
             "spent": self.spent(),
-            "daily": self.limits.usd if self.limits else None,
+            "daily": daily,
             "messages": self.state.log.messages(self.now()),
-            "daily_messages": self.limits.messages if self.limits else None,
+            "daily_messages": messages,
         }
 
     def _settings(self) -> Told:
         settings = self.state.log.settings
-        least = self.limits.pause if self.limits else 0.0
+        pause = settings.pause.value or 0.0
+        if self.limits:
+            pause = max(pause, self.limits.pause)
         return {
             "mode": settings.mode.value,
             "filter": settings.filter.value,
             "responses": settings.responses.value,
-            "pause": max(settings.pause.value or 0.0, least),
+            "pause": pause,
         }
 
     # What it did
 
-    def _ticks(self, entries: Sequence[Entry[Ticked]]) -> Sequence[Told]:
-        if not entries:
-            return []
-        since = min(entry.event.tick for entry in entries)
-        calls = self.journal.seqs(ModelCall, since=since)
-        return [self._tick(entry, calls) for entry in entries]
-
     def _tick(self, entry: Entry[Ticked], calls: Sequence[int]) -> Told:
         """One tick; `calls` are the calls of all threads since some time before it."""
         tick = entry.event
-        its = calls[bisect_right(calls, tick.tick) : bisect_left(calls, entry.seq)]
-        asked = [one for one in self.journal.sound(its) if one.thread == INNER]
+        meanwhile = calls[bisect_right(calls, tick.tick) : bisect_left(calls, entry.seq)]
+        asked = self.journal.sound(meanwhile)
         return {
             "seq": entry.seq,
             "at": entry.at,
@@ -142,7 +145,7 @@ class Inside:
             "novelty": tick.novelty,
             "reflex": tick.reflex,
             "advice": tick.advice,
-            "calls": [_call(one) for one in asked],
+            "calls": [_call(one) for one in asked if one.thread == INNER],
             "answer": tick.answer,
             "commands": [self._command(one) for one in self.journal.sound(tick.commands)],
         }
@@ -156,19 +159,25 @@ class Inside:
             "args": ran.args,
             "description": ran.description,
             "ok": ran.ok,
-            "text": _cut(ran.text),
+            "text": cut(ran.text, LONGEST),
         }
 
     # What it knows
 
     def _notes(self) -> Told:
         notes = self.state.notes
-        newest = [notes.get(id) for id in notes.matching(Filter(), anywhere, NEWEST)]
-        return {"counts": notes.counts(), "newest": [self._note(note) for note in newest if note]}
+        newest = []
+        for id in notes.matching(Filter(), anywhere, NEWEST):
+            note = notes.get(id)
+            if note:
+                newest.append(self._note(note))
+        return {"counts": notes.counts(), "newest": newest}
 
     def _note(self, note: Note) -> Told:
+        who = text = ""
         said = self.journal.sound([note.said])
-        who, text = _words(said[0].event) if said else ("", "")
+        if said:
+            who, text = _words(said[0].event)
         return {
             "id": note.id,
             "at": note.at,
@@ -178,8 +187,12 @@ class Inside:
             "tags": note.tagged(anywhere),
             "states": states(note),
             "who": who,
-            "text": _cut(text),
+            "text": cut(text, LONGEST),
         }
+
+    def _processes(self) -> Sequence[Told]:
+        newest = self.state.processes.all()[-NEWEST:]
+        return [_process(process) for process in reversed(newest)]
 
     def _records(self, family: str) -> Told:
         count, newest = self.state.records.newest(family, NEWEST)
@@ -191,7 +204,7 @@ class Inside:
             "at": record.at,
             "name": record.name,
             "ends": record.ends,
-            "text": _cut(record.text),
+            "text": cut(record.text, LONGEST),
             "tags": record.tags,
             "pinned": record.pinned,
             "place": self.state.views.place(record.view),
@@ -200,15 +213,17 @@ class Inside:
 
 def _call(entry: Entry[ModelCall]) -> Told:
     call = entry.event
-    paid = not call.taken_from
+    cost, worth = call.cost, call.worth
+    if call.taken_from:  # it was paid before a restart
+        cost = worth = 0.0
     return {
         "seq": entry.seq,
         "name": call.name,
         "outcome": call.outcome,
         "failure": call.failure,
         "text": call.text,
-        "cost": call.cost if paid else 0.0,
-        "worth": call.worth if paid else 0.0,
+        "cost": cost,
+        "worth": worth,
     }
 
 
@@ -221,7 +236,7 @@ def _process(process: Process) -> Told:
         "ended": process.ended,
         "slots": process.slots,
         "stopping": process.stopping and process.ended is None,
-        "result": _cut(process.result),
+        "result": cut(process.result, LONGEST),
     }
 
 
@@ -229,15 +244,10 @@ def _words(event: Event) -> tuple[str, str]:
     """Whose words a note is, and what it says."""
     match event:
         case Said():
-            return event.name or event.user, "\n".join(
-                [event.text, *(f"📎 {file.name}" for file in event.files)]
-            )
+            files = [f"📎 {file.name}" for file in event.files]
+            return event.name or event.user, "\n".join([event.text, *files])
         case Reacted():
             return event.name or event.user, f":{event.emoji}:"
         case InnerMessage():
             return event.sender, event.text
     return "", ""
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -15,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from daemon.console.conversations import Conversation, Conversations, Wanted
+from daemon.console.events import cut
 from daemon.console.noted import Noted
 from daemon.console.paging import Pages, Place
 from daemon.console.spending import Spending, Sum, day_of
@@ -86,14 +88,18 @@ class Overview:
         await self._conversations.update()
         await self._spending.update()
         questions = self._questions()
-        waiting = {root_of(entry.thread) for entry in questions}
-        thinking = {*self._journal.waiting(TurnBegan)}
-        fitting = list(islice(self._conversations.wanted(wanted, waiting), wanted.limit + 1))
-        shown = fitting[: wanted.limit]
-        more = len(fitting) > len(shown)
+        waits: defaultdict[str, list[Told]] = defaultdict(list)
+        for question in questions:
+            waits[root_of(question.thread)].append(self._addressed(question.event))
+        thinking = set(self._journal.waiting(TurnBegan))
+        found = list(islice(self._conversations.wanted(wanted, waits), wanted.limit + 1))
+        shown = found[: wanted.limit]
+        older = None
+        if len(found) > len(shown):
+            older = shown[-1].last
         return {
-            "threads": [self._thread(one, questions, thinks=one.thread in thinking) for one in shown],
-            "older": shown[-1].last if more else None,
+            "threads": [self._thread(one, waits[one.thread], one.thread in thinking) for one in shown],
+            "older": older,
             "choices": self._conversations.choices(),
             "waiting": len(questions),
         }
@@ -101,8 +107,12 @@ class Overview:
     async def _holding(self, words: Sequence[str]) -> Collection[str]:
         """The conversations in which somebody lately said something with all these words."""
         page = await self._pages.page(Place(words=" ".join(words), limit=SEARCHED))
-        entries = [json.loads(entry) for entry in page.entries]
-        return {root_of(entry["thread"]) for entry in entries if self._is_said(entry, words)}
+        found = set()
+        for text in page.entries:
+            entry = json.loads(text)
+            if self._is_said(entry, words):
+                found.add(root_of(entry["thread"]))
+        return found
 
     def _is_said(self, entry: Told, words: Sequence[str]) -> bool:
         """Did somebody say all these words there? An id is nothing that is said."""
@@ -111,23 +121,25 @@ class Overview:
         text = entry["body"]["text"].casefold()
         return all(word in text for word in words)
 
-    def _thread(self, one: Conversation, questions: Sequence[Entry[Asked]], *, thinks: bool) -> Told:
-        mine = [entry for entry in questions if root_of(entry.thread) == one.thread]
+    def _thread(self, one: Conversation, waits: Sequence[Told], thinks: bool) -> Told:
+        said = ""
+        if one.words != one.first:
+            said = self._words(one.words)
         spent = self._spending.of(one.thread)
         return {
             "thread": one.thread,
             "where": one.where,
             "place": self._conversations.called(one),
-            "people": self._people(sorted(one.people)),
+            "people": self._people(one.people),
             "at": one.at,
             "last": one.last,
             "began": self._words(one.first),
-            "said": self._words(one.words) if one.words != one.first else "",
+            "said": said,
             "process": one.process,
             "turns": one.turns,
             "failed": one.failed,
             "thinks": thinks,
-            "waits": [self._addressed(entry.event) for entry in mine],
+            "waits": waits,
             "cost": spent.cost,
             "worth": spent.worth,
         }
@@ -137,11 +149,14 @@ class Overview:
     async def questions(self) -> Told:
         """Those that are open, the oldest first, and those that were answered last."""
         await self._conversations.update()
-        answered = self._journal.sound(self._journal.seqs(Answered)[-LATELY * 4 :])
-        told = [self._answered(entry) for entry in reversed(answered)]
+        answered: list[Told] = []
+        for entry in reversed(self._journal.sound(self._journal.seqs(Answered)[-LATELY * 4 :])):
+            told = self._answered(entry)
+            if told:
+                answered.append(told)
         return {
-            "open": [self._asked(entry) for entry in self._questions()],
-            "answered": [one for one in told if one][:LATELY],
+            "open": [self._asked(question) for question in self._questions()],
+            "answered": answered[:LATELY],
         }
 
     @property
@@ -155,14 +170,15 @@ class Overview:
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
     def _asked(self, entry: Entry[Asked]) -> Told:
+        asked = entry.event
         return {
             **self._place(entry.thread),
             "seq": entry.seq,
             "at": entry.at,
-            "text": entry.event.text,
-            "choices": entry.event.choices,
-            "words": entry.event.words,
-            "to": self._addressed(entry.event),
+            "text": asked.text,
+            "choices": asked.choices,
+            "words": asked.words,
+            "to": self._addressed(asked),
             "link": self._link(entry),
         }
 
@@ -172,18 +188,22 @@ class Overview:
         opened = next(self._journal.latest_first(root_of(asked.thread), Opened), None)
         if opened is None or not opened.event.ts:
             return ""
-        channel, root = opened.event.channel, opened.event.ts
-        said = [entry.event.ts for entry in self._journal.sound(asked.event.said)]
-        return self._directory.link(channel, (said or [root])[-1], root)
+        ts = root = opened.event.ts
+        for message in self._journal.sound(asked.event.said):
+            ts = message.event.ts
+        return self._directory.link(opened.event.channel, ts, root)
 
     def _answered(self, entry: Entry[Answered]) -> Told | None:
         answered = entry.event
-        asked = next(iter(self._journal.sound([answered.asked])), None)
-        if asked is None or not (asked.event.choices or asked.event.words):
+        found = self._journal.sound([answered.asked])
+        if not found:
+            return None
+        [asked] = found
+        if not (asked.event.choices or asked.event.words):
             return None
         return {
             **self._asked(asked),
-            "answer": _cut(answered.value),
+            "answer": cut(answered.value, LONGEST),
             "by": self._conversations.names.get(answered.by, ""),
             "answered_at": entry.at,
             "answered_seq": entry.seq,
@@ -192,7 +212,7 @@ class Overview:
     def _addressed(self, asked: Asked) -> Told:
         """Who may answer it: names, and whether one of them is an owner of the soul."""
         ids = {*asked.to, *asked.owners}
-        return {"names": self._people(sorted(ids)), "owner": bool(ids & {*self._owners})}
+        return {"names": self._people(ids), "owner": not ids.isdisjoint(self._owners)}
 
     # People
 
@@ -200,36 +220,41 @@ class Overview:
         """Everybody whom it knows, those whom it knows best first; and how much it noted besides."""
         await self._known()
         await self._spending.update()
-        spent = self._spending.by(lambda cell: cell.person)
+        spent = self._spending.by("person")
         known = self._models.all()
         talks: dict[str, list[float]] = {person: [] for person in known}
         for one in self._conversations.all():
             for person in one.people:
                 talks.setdefault(person, []).append(one.at)
-        people = [
-            {
+        people: list[Told] = []
+        for person, at in talks.items():
+            name = self._name(person)
+            row = {
                 "id": person,
-                "name": self._name(person),
+                "name": name,
                 "owner": person in self._owners,
-                "threads": len(talks[person]),
-                "at": max(talks[person], default=None),
+                "threads": len(at),
+                "at": max(at, default=None),
                 "known": len(known.get(person, ())),
-                "noted": len(self._noted.about(self._name(person))),
-                **spent.get(person, Sum()).told(),
+                "noted": len(self._noted.about(name)),
             }
-            for person in sorted(talks, key=lambda id: (-len(talks[id]), self._name(id).casefold()))
-        ]
+            people.append(row | spent[person].told())
+        people.sort(key=_how_well_known)
         return {"people": people, "others": len(self._noted.about_others(self._names()))}
 
     async def person(self, id: str) -> Told:
         """What it knows of somebody, and noted; with no id, what it noted of nobody whom it met."""
         await self._known()
-        models = self._models.all().get(id, ())
-        notes = self._noted.about(self._name(id)) if id else self._noted.about_others(self._names())
+        if id:
+            name = self._name(id)
+            notes = self._noted.about(name)
+        else:
+            name = ""
+            notes = self._noted.about_others(self._names())
         return {
             "id": id,
-            "name": self._name(id) if id else "",
-            "known": self._texts(models),
+            "name": name,
+            "known": self._texts(self._models.all().get(id, ())),
             "notes": self._texts(notes[-NOTES:]),
             "more": max(len(notes) - NOTES, 0),
         }
@@ -237,22 +262,21 @@ class Overview:
     def _texts(self, seqs: Sequence[int]) -> Sequence[Told]:
         """What these entries say, the newest first, and where they were written."""
         entries = self._journal.sound(seqs)
-        return [
-            {
-                **self._place(entry.thread),
-                "seq": entry.seq,
-                "at": entry.at,
-                "text": entry.event.text,
-                "about": getattr(entry.event, "about", ""),
-            }
-            for entry in reversed(entries)
-            if entry.event.text
-        ]
+        return [self._text(entry) for entry in reversed(entries) if entry.event.text]
+
+    def _text(self, entry: Entry[Any]) -> Told:
+        return {
+            **self._place(entry.thread),
+            "seq": entry.seq,
+            "at": entry.at,
+            "text": entry.event.text,
+            "about": getattr(entry.event, "about", ""),
+        }
 
     async def names(self, ids: Sequence[str]) -> Told:
         """What these people and channels are called, by id; who has no name is left out."""
         await self._conversations.update()
-        names = await asyncio.gather(*(self._named(id) for id in ids))
+        names = await asyncio.gather(*[self._named(id) for id in ids])
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
 
     async def _named(self, id: str) -> str:
@@ -267,20 +291,23 @@ class Overview:
         today = day_of(self._purse.now())
         first = date.fromisoformat(today) - timedelta(days=days - 1)
         since = first.isoformat()
-        by_day = self._spending.by(lambda cell: cell.day, since)
-        each_day = [(first + timedelta(days=number)).isoformat() for number in range(days)]
-        dearest = _dearest(self._spending.by(lambda cell: cell.thread, since))
-        people = _dearest(self._spending.by(lambda cell: cell.person, since))
-        models = _dearest(self._spending.by(lambda cell: cell.model, since))
+        by_day = self._spending.by("day", since)
         whole = Sum()
         for spent in by_day.values():
             whole.add(spent)
+        each_day: list[Told] = []
+        for number in range(days):
+            day = (first + timedelta(days=number)).isoformat()
+            each_day.append({"day": day, **by_day[day].told()})
+        threads = self._spending.dearest("thread", since)[:DEAREST]
+        people = self._spending.dearest("person", since)
+        models = self._spending.dearest("model", since)
         return {
             "daily": self._purse.daily,
             "today": today,
             "whole": whole.told(),
-            "days": [{"day": day, **by_day.get(day, Sum()).told()} for day in each_day],
-            "threads": [{**self._place(id), **spent.told()} for id, spent in dearest[:DEAREST]],
+            "days": each_day,
+            "threads": [{**self._place(id), **spent.told()} for id, spent in threads],
             "people": [{"id": id, "name": self._name(id), **spent.told()} for id, spent in people],
             "models": [{"name": name, **spent.told()} for name, spent in models],
         }
@@ -296,17 +323,20 @@ class Overview:
     def _place(self, thread: str) -> Told:
         """Where an entry was written, and by which words one knows that conversation."""
         one = self._conversations.get(thread)
-        if one is None:
-            return {"thread": thread, "place": "Inner life" if thread == INNER else "", "began": ""}
-        place = self._conversations.called(one)
-        return {"thread": one.thread, "place": place, "began": self._words(one.first)}
+        if one:
+            place = self._conversations.called(one)
+            return {"thread": one.thread, "place": place, "began": self._words(one.first)}
+        place = "Inner life" if thread == INNER else ""
+        return {"thread": thread, "place": place, "began": ""}
 
     def _words(self, seq: int) -> str:
         """What was said there, cut where it is long; empty where there is nothing, or not any more."""
-        for entry in self._journal.sound([seq] if seq else []):
-            files = [f"📎 {file.name}" for file in getattr(entry.event, "files", ())]
-            return _cut(" ".join([entry.event.text, *files]).strip())
-        return ""
+        found = self._journal.sound([seq])
+        if not found:
+            return ""
+        said = found[0].event
+        files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
+        return cut(" ".join([said.text, *files]).strip(), LONGEST)
 
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, "Somebody")
@@ -314,13 +344,9 @@ class Overview:
     def _names(self) -> Collection[str]:
         return self._conversations.names.values()
 
-    def _people(self, ids: Sequence[str]) -> Sequence[Told]:
-        return [{"id": id, "name": self._name(id)} for id in ids]
+    def _people(self, ids: Collection[str]) -> Sequence[Told]:
+        return [{"id": id, "name": self._name(id)} for id in sorted(ids)]
 
 
-def _dearest(sums: Mapping[str, Sum]) -> Sequence[tuple[str, Sum]]:
-    return sorted(sums.items(), key=lambda pair: (-pair[1].cost, -pair[1].worth, pair[0]))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+def _how_well_known(person: Told) -> tuple[int, str]:
+    return -person["threads"], person["name"].casefold()

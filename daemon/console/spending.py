@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from daemon.console.fold import Fields, Fold
 from daemon.engine.keys import root_of
 from daemon.kinds import ModelCall
 
-Told = Mapping[str, float]
+Part = Literal["day", "thread", "person", "model"]
 
 
 class Cell(NamedTuple):
@@ -46,7 +46,7 @@ class Sum:
         self.cached += other.cached
         self.written += other.written
 
-    def told(self) -> Told:
+    def told(self) -> dict[str, float]:
         """As JSON."""
         return {
             "calls": round(self.calls),
@@ -71,13 +71,17 @@ class Spending(Fold):
         """What this conversation has cost in all."""
         return self._threads.get(thread, Sum())
 
-    def by(self, part: Callable[[Cell], str], since: str = "") -> Mapping[str, Sum]:
-        """The sums by this part of a cell, from a day on."""
-        sums: dict[str, Sum] = defaultdict(Sum)
+    def by(self, part: Part, since: str = "") -> defaultdict[str, Sum]:
+        """The sums by this part of a cell, from a day on; nothing for what was not paid for."""
+        sums: defaultdict[str, Sum] = defaultdict(Sum)
         for cell, spent in self._cells.items():
             if cell.day >= since:
-                sums[part(cell)].add(spent)
+                sums[getattr(cell, part)].add(spent)
         return sums
+
+    def dearest(self, part: Part, since: str) -> Sequence[tuple[str, Sum]]:
+        """The same, the dearest first."""
+        return sorted(self.by(part, since).items(), key=_price)
 
     def _clear(self) -> None:
         self._cells: dict[Cell, Sum] = defaultdict(Sum)
@@ -105,6 +109,11 @@ def _of(call: Fields, share: float) -> Sum:
         cached=(call["$.usage.cache_read"] or 0) * share,
         written=(call["$.usage.output"] or 0) * share,
     )
+
+
+def _price(priced: tuple[str, Sum]) -> tuple[float, float, str]:
+    name, spent = priced
+    return -spent.cost, -spent.worth, name
 
 
 def day_of(at: float) -> str:
