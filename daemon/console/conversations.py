@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.console.fold import Fields, Fold
+from daemon.console.search import has_all
 from daemon.engine.keys import root_of
 from daemon.kinds import Opened, Said, Spoken, TurnBegan, TurnEnded
 
@@ -89,7 +90,9 @@ class Conversations(Fold):
         if one.where != "dm":
             return one.place
         names = [self.names[person] for person in sorted(one.people) if person in self.names]
-        return f"DM with {', '.join(names)}" if names else one.place
+        if not names:
+            return one.place
+        return f"DM with {', '.join(names)}"
 
     def choices(self) -> Mapping[str, Any]:
         """What one may choose among: people and channels, id to name, and processes."""
@@ -97,12 +100,13 @@ class Conversations(Fold):
         channels: dict[str, str] = {}
         processes: set[str] = set()
         for one in self._known.values():
-            people |= {person: self.names.get(person, person) for person in one.people}
+            for person in one.people:
+                people[person] = self.names.get(person, person)
             channels[one.channel] = self.called(one)
             processes.add(one.process)
         return {
-            "people": dict(sorted(people.items(), key=lambda pair: pair[1].casefold())),
-            "channels": dict(sorted(channels.items(), key=lambda pair: pair[1].casefold())),
+            "people": dict(sorted(people.items(), key=_by_name)),
+            "channels": dict(sorted(channels.items(), key=_by_name)),
             "processes": sorted(processes - {""}),
         }
 
@@ -122,8 +126,7 @@ class Conversations(Fold):
     def _named(self, one: Conversation, words: Collection[str]) -> bool:
         """Do all these words stand in what it is called, or in who is there?"""
         names = [self.names.get(person, "") for person in one.people]
-        text = "\n".join([self.called(one), one.thread, *names]).casefold()
-        return all(word in text for word in words)
+        return has_all("\n".join([self.called(one), one.thread, *names]), words)
 
     def _clear(self) -> None:
         self._known: dict[str, Conversation] = {}
@@ -172,3 +175,7 @@ class Conversations(Fold):
             one.outcome = fields["$.outcome"]
         if fields["$.process"] and fields["$.apart"] is None:
             one.process = fields["$.process"]
+
+
+def _by_name(named: tuple[str, str]) -> str:
+    return named[1].casefold()

@@ -19,6 +19,7 @@ from daemon.console.conversations import Conversation, Conversations, Wanted
 from daemon.console.events import cut
 from daemon.console.noted import Noted
 from daemon.console.paging import Pages, Place
+from daemon.console.search import has_all
 from daemon.console.spending import Spending, Sum, day_of
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
@@ -118,8 +119,7 @@ class Overview:
         """Did somebody say all these words there? An id is nothing that is said."""
         if entry["kind"] not in self._journal.kinds.names([Said, Spoken]):
             return False
-        text = entry["body"]["text"].casefold()
-        return all(word in text for word in words)
+        return has_all(entry["body"]["text"], words)
 
     def _thread(self, one: Conversation, waits: Sequence[Told], thinks: bool) -> Told:
         said = ""

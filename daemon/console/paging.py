@@ -46,7 +46,7 @@ class Place:
 
     root: str = ""
     path: str = ""
-    before: int | None = None
+    before: int = ALWAYS
     after: int | None = None
     around: int | None = None
     limit: int = PAGE
@@ -62,13 +62,6 @@ class Page:
     older: int | None = None
     newer: int | None = None
 
-    def __add__(self, later: Page) -> Page:
-        return Page(
-            entries=[*self.entries, *later.entries],
-            older=self.older if self.entries else later.older,
-            newer=later.newer if later.entries else self.newer,
-        )
-
 
 class Pages:
     """Reads them. `searched` and `looked_at` bound what one answer searches through."""
@@ -82,94 +75,113 @@ class Pages:
     async def page(self, place: Place) -> Page:
         """This page."""
         if not place.words:
-            return await self._journal.apart(lambda past: _page(past, place))
+            return await self._journal.apart(partial(_page, place=place))
         async with self._searching:  # all of them together take one core at the most
-            return await self._journal.apart(lambda past: self._search(past, place))
+            return await self._journal.apart(partial(self._search, place=place))
 
     async def whole(self, root: str, since: int = 0) -> AsyncIterator[Sequence[str]]:
         """All entries of this tree after a seq that are there now, as JSON, some at a time."""
         end = self._journal.last() + 1
-        many = partial(Beside.span, root=root, before=end, limit=MANY)
-        while seqs := await self._journal.apart(partial(many, since=since)):
+        ahead = partial(Beside.span, root=root, before=end, limit=MANY)
+        while seqs := await self._journal.apart(partial(ahead, since=since)):
             since = seqs[-1]
             while seqs:
-                some, looked = await self._journal.apart(partial(_told, seqs=seqs[:PAGE], most=ROOM))
-                seqs = seqs[len(looked) :]
-                if some:
-                    yield some
+                texts, last = await self._journal.apart(partial(_told, seqs=seqs[:PAGE], most=ROOM))
+                seqs = [seq for seq in seqs if seq > last]
+                if texts:
+                    yield texts
 
     def _search(self, past: Beside, place: Place) -> Page:
         """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
         words = words_in(place.words)
         patterns = [pattern(word) for word in words]
-        end = past.last() + 1
-        low = end = end if place.before is None else min(place.before, end)
-        told: list[str] = []
+        end = min(place.before, past.last() + 1)
+        low = end
+        texts: list[str] = []
         looked_at = weight = 0
         while low > 1 and end - low < self._searched:
-            high, low = low, max(low - SLICE, end - self._searched, 1)
+            high = low
+            low = max(high - SLICE, end - self._searched, 1)
             for entry in past.holding(patterns, place.root, since=low - 1, before=high):
                 looked_at += 1
                 if holds(entry, words):
-                    told.append(_text(entry))
-                    weight += len(told[-1])
-                if len(told) == place.limit or looked_at == self._looked_at or weight > WEIGHT:
-                    return Page(entries=told[::-1], older=entry.seq if entry.seq > 1 else None)
-        return Page(entries=told[::-1], older=low if low > 1 else None)
+                    text = _text(entry)
+                    texts.append(text)
+                    weight += len(text)
+                if len(texts) == place.limit or looked_at == self._looked_at or weight > WEIGHT:
+                    return _found(texts, entry.seq)
+        return _found(texts, low)
+
+
+def _found(texts: list[str], low: int) -> Page:
+    """What was found, the newest first, from the entry `low` on."""
+    entries = texts[::-1]
+    if low <= 1:
+        return Page(entries=entries)
+    return Page(entries=entries, older=low)
 
 
 def _page(past: Beside, place: Place) -> Page:
     span = partial(past.span, place.root, path=place.path)
-    if place.around is not None:
-        half = max(place.limit // 2, 1)
-        return _older(past, span, place.around + 1, half) + _newer(past, span, place.around, half)
     if place.after is not None:
         return _newer(past, span, place.after, place.limit)
-    return _older(past, span, place.before, place.limit)
+    if place.around is None:
+        return _older(past, span, place.before, place.limit)
+    half = max(place.limit // 2, 1)
+    upto = _older(past, span, place.around + 1, half)
+    since = _newer(past, span, place.around, half)
+    if not upto.entries:
+        return since
+    if not since.entries:
+        return upto
+    return Page(entries=[*upto.entries, *since.entries], older=upto.older, newer=since.newer)
 
 
-def _older(past: Beside, span: Span, before: int | None, limit: int) -> Page:
-    """The newest entries before this one; before none, the newest of all."""
-    seqs = span(before=ALWAYS if before is None else before, limit=limit + 1, newest=True)
-    entries, looked = _told(past, seqs[-limit:], newest=True)
-    later = before is not None and span(since=before - 1, limit=1)
-    return Page(
-        entries=entries,
-        older=looked[0] if seqs[:1] != looked[:1] else None,
-        newer=looked[-1] if looked and later else None,
-    )
+def _older(past: Beside, span: Span, before: int, limit: int) -> Page:
+    """The newest entries before this one."""
+    seqs = span(before=before, limit=limit + 1, newest=True)
+    if not seqs:
+        return Page(entries=[])
+    texts, last = _told(past, seqs[-limit:], newest=True)
+    older = newer = None
+    if last > seqs[0]:
+        older = last
+    if before < ALWAYS and span(since=before - 1, limit=1):
+        newer = seqs[-1]
+    return Page(entries=texts[::-1], older=older, newer=newer)
 
 
 def _newer(past: Beside, span: Span, after: int, limit: int) -> Page:
     """The first entries after this one."""
     seqs = span(since=after, limit=limit + 1)
-    entries, looked = _told(past, seqs[:limit])
-    earlier = span(before=after + 1, limit=1, newest=True)
-    return Page(
-        entries=entries,
-        older=looked[0] if looked and earlier else None,
-        newer=looked[-1] if seqs[-1:] != looked[-1:] else None,
-    )
+    if not seqs:
+        return Page(entries=[])
+    texts, last = _told(past, seqs[:limit])
+    older = newer = None
+    if span(before=after + 1, limit=1, newest=True):
+        older = seqs[0]
+    if last < seqs[-1]:
+        newer = last
+    return Page(entries=texts, older=older, newer=newer)
 
 
 def _told(
     past: Beside, seqs: Sequence[int], *, newest: bool = False, most: int = WEIGHT
-) -> tuple[list[str], Sequence[int]]:
-    """These entries as JSON, and those of the seqs that were looked at: from the newest on, or from the
-    oldest, as long as they have no more characters than these. Both in order."""
-    told: list[str] = []
-    last, weight = None, 0
+) -> tuple[list[str], int]:
+    """These entries as JSON, from the newest on or from the oldest, as long as they have no more characters
+    than these; and the last one that was looked at."""
+    texts: list[str] = []
+    weight = last = 0
     for entry in past.each(seqs, newest=newest):
         text = _text(entry)
-        if told and weight + len(text) > most:
-            break
-        told.append(text)
-        last, weight = entry.seq, weight + len(text)
-    else:
-        last = None  # all of them
+        weight += len(text)
+        if texts and weight > most:
+            return texts, last
+        texts.append(text)
+        last = entry.seq
     if newest:
-        return told[::-1], [seq for seq in seqs if last is None or seq >= last]
-    return told, [seq for seq in seqs if last is None or seq <= last]
+        return texts, seqs[0]
+    return texts, seqs[-1]
 
 
 def _text(entry: Entry[Event]) -> str:

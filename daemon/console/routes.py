@@ -20,6 +20,7 @@ from daemon.console.search import words_in
 from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry, Event, as_json
 from daemon.engine.journal import Journal
+from daemon.engine.reading import ALWAYS
 from daemon.kinds import INNER, ModelCall, Opened
 
 STATIC = Path(__file__).parent / "static"
@@ -212,7 +213,7 @@ def _place(request: web.Request, limit: int = PAGE) -> Place | None:
         return None
     numbers = {name: int(value) for name, value in asked.items()}
     return Place(
-        before=numbers.get("before"),
+        before=numbers.get("before", ALWAYS),
         after=numbers.get("after"),
         around=numbers.get("around"),
         limit=min(max(numbers.get("limit", limit), 1), MOST),

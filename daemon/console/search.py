@@ -7,7 +7,8 @@ through: there everything stands again and again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from daemon.console.events import brief
@@ -20,6 +21,8 @@ LONGEST = 200
 """Characters of all of them."""
 SEEN = ("trailing", "wording", "texts", "saw")
 """The fields of a model call that say what it saw."""
+MEANT = re.compile("[~%_]")
+"""Signs that mean something in a pattern, but for `~` before them."""
 
 
 def words_in(asked: str) -> Sequence[str]:
@@ -34,20 +37,37 @@ def pattern(word: str) -> str:
 
 def _like(letter: str) -> str:
     """One letter, as it may be written: SQLite itself only knows the capitals of ASCII."""
+    written = _written(letter)
     if letter.isascii():
-        return "".join(f"~{sign}" if sign in "~%_" else sign for sign in json.dumps(letter)[1:-1])
-    forms = {json.dumps(form)[1:-1] for form in (letter, letter.lower(), letter.upper(), letter.title())}
-    if len({len(form) for form in forms}) > 1:
+        return MEANT.sub(r"~\g<0>", written)
+    others = [_written(letter.lower()), _written(letter.upper()), _written(letter.title())]
+    if any(len(other) != len(written) for other in others):
         return "%"
-    return "".join(signs[0] if len(set(signs)) == 1 else "_" for signs in zip(*forms, strict=True))
+    like = ""
+    for signs in zip(written, *others, strict=True):
+        if len(set(signs)) == 1:
+            like += signs[0]
+        else:
+            like += "_"
+    return like
+
+
+def _written(letter: str) -> str:
+    return json.dumps(letter)[1:-1]
 
 
 def holds(entry: Entry[Event], words: Sequence[str]) -> bool:
     """Do all these words stand in it?"""
-    body: Mapping[str, Any] = brief(entry)["body"]
+    body = brief(entry)["body"]
     if isinstance(entry.event, ModelCall):
-        body = {name: value for name, value in body.items() if name not in SEEN}
-    text = "\n".join(_texts(body)).casefold()
+        for name in SEEN:
+            del body[name]
+    return has_all("\n".join(_texts(body)), words)
+
+
+def has_all(text: str, words: Iterable[str]) -> bool:
+    """Do all these words stand in this text, in capitals or not?"""
+    text = text.casefold()
     return all(word in text for word in words)
 
 
