@@ -13,6 +13,7 @@ from typing import Any
 from daemon.console.fold import Fields, Fold
 from daemon.console.search import has_all
 from daemon.engine.keys import root_of
+from daemon.engine.reading import ALWAYS
 from daemon.kinds import Opened, Said, Spoken, TurnBegan, TurnEnded
 
 TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
@@ -56,7 +57,7 @@ class Wanted:
     state: str = ""
     words: tuple[str, ...] = ()
     found: Collection[str] = ()
-    before: int | None = None
+    before: int = ALWAYS
     limit: int = 40
 
 
@@ -81,8 +82,7 @@ class Conversations(Fold):
     def wanted(self, asked: Wanted, waiting: Collection[str]) -> Iterator[Conversation]:
         """Those that are asked for, the latest first; `waiting` are the threads that wait for an answer."""
         for one in reversed(self._known.values()):
-            early_enough = asked.before is None or one.last < asked.before
-            if early_enough and self._fits(one, asked, waiting):
+            if one.last < asked.before and self._fits(one, asked, waiting):
                 yield one
 
     def called(self, one: Conversation) -> str:

@@ -101,17 +101,19 @@ class Crowd:
         strangers = len(self._strangers)
         if strangers > self.most - self.share or len(self) > self.most:
             return True
-        return strangers > self.share and self._of(address) > self.share
+        return strangers > self.share and self._addresses()[address] > self.share
 
-    def _of(self, address: str) -> int:
-        return sum(guest.address == address for guest in self._strangers.values())
+    def _addresses(self) -> Counter[str]:
+        """Those of strangers, and how many come from each."""
+        return Counter(guest.address for guest in self._strangers.values())
 
     def _show_out_for(self, address: str) -> None:
-        if self._of(address) > self.share:
+        addresses = self._addresses()
+        if addresses[address] > self.share:
             self._show_out(self._strangers, address)
         elif len(self._strangers) > self.share:
-            counts = Counter(guest.address for guest in self._strangers.values())
-            self._show_out(self._strangers, counts.most_common(1)[0][0])
+            [(most, _)] = addresses.most_common(1)
+            self._show_out(self._strangers, most)
         else:
             self._show_out(self._known)
 

@@ -42,10 +42,10 @@ class Streams:
         self._events = Events(journal)
         self._open: dict[asyncio.Task[None], Reader] = {}
 
-    async def serve(self, request: web.Request, since: int | None) -> web.StreamResponse:
-        """Send the entries after `since` (None: the last hundreds), then what comes, until the page goes."""
+    async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
+        """Send the entries after `since` (ALWAYS: the last hundreds), and what comes, until the page goes."""
         last = self._journal.last()
-        if since is None or since > last:  # beyond the end: the page remembers another journal
+        if since > last:  # also where the page remembers another journal
             since = max(0, last - TAIL)
         reader = Reader(request, "text/event-stream", self._patience)
         response = await reader.begin()

@@ -70,10 +70,14 @@ def protect(app: web.Application, *, host: str, token: str, clock: Clock, url: s
     token are they let in.
     """
     crowd = app[CROWD] = Crowd()
-    at = urlsplit(url if token else "")
-    page = at.netloc.lower().removesuffix(USUAL.get(at.scheme, ""))
+    page = ""
+    if token:
+        at = urlsplit(url)
+        page = at.netloc.lower().removesuffix(USUAL.get(at.scheme, ""))
     named = {host, PORT.sub("", page)} - {""}
-    hosts = None if token and host not in LOCAL else LOCAL | named
+    hosts: Set[str] | None = LOCAL | named
+    if token and host not in LOCAL:
+        hosts = None
     gate = Gate(hosts=hosts, page=page, token=token, brake=Brake(clock), crowd=crowd)
     app.middlewares.append(web.middleware(gate))
     app.on_response_prepare.append(_prepare)
@@ -101,7 +105,9 @@ class Gate:
             self.crowd.answered(request.protocol)
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        shown = await _shown(request) if self.token else []
+        shown: list[str] = []
+        if self.token:
+            shown = await _shown(request)
         if any(map(self._holds, shown)):
             self.crowd.vouch(request.protocol)
             if request.path == "/" and (request.method == "POST" or "token" in request.query):
@@ -110,7 +116,7 @@ class Gate:
             if shown:
                 return await self._turn_away(request)
             if self.token:
-                return _ask(request, 401, NO_TOKEN)
+                return _ask(request, 401)
             self.crowd.vouch(request.protocol)
         try:
             return await handler(request)
@@ -147,7 +153,8 @@ class Gate:
 
 def _is_encrypted(request: web.Request) -> bool:
     """Does the browser speak TLS with the first proxy before us? Then its cookie never goes without."""
-    origin, spoken = request.headers.get("Origin", ""), request.headers.get("X-Forwarded-Proto", "")
+    origin = request.headers.get("Origin", "")
+    spoken = request.headers.get("X-Forwarded-Proto", "")
     return "https" in (origin.partition(":")[0], spoken.partition(",")[0])
 
 
@@ -178,11 +185,12 @@ async def _of_form(request: web.Request) -> str:
     return written.get("token", [""])[0].strip()
 
 
-def _ask(request: web.Request, status: int, sentence: str) -> web.Response:
-    """Ask for the token: a person by a form, a program by a sentence."""
+def _ask(request: web.Request, status: int, wrong: str = "") -> web.Response:
+    """Ask for the token: a person by a form, a program by a sentence. `wrong` says what was."""
     if "text/html" not in request.headers.get("Accept", ""):
-        return refuse(status, sentence if sentence == NO_TOKEN else f"{sentence} {NO_TOKEN}")
-    wrong = "" if sentence == NO_TOKEN else f'<p id="wrong" role="alert">{escape(sentence)}</p>'
+        return refuse(status, f"{wrong} {NO_TOKEN}".strip())
+    if wrong:
+        wrong = f'<p id="wrong" role="alert">{escape(wrong)}</p>'
     page = FORM.read_text(encoding="utf-8").replace(GAP, wrong)
     own = {"Referrer-Policy": "same-origin"}  # without it a browser would not say that the form is ours
     return web.Response(text=page, content_type="text/html", status=status, headers=own)
@@ -202,8 +210,11 @@ def _is_foreign(request: web.Request, page: str) -> bool:
 async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was good
         request.app[CROWD].vouch(request.protocol)
-    response.headers.setdefault("Content-Security-Policy", POLICY)
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    response.headers.setdefault("Referrer-Policy", "no-referrer")
-    asset = isinstance(response, web.FileResponse)
-    response.headers.setdefault("Cache-Control", "no-cache" if asset else "no-store")
+    caching = "no-store"
+    if isinstance(response, web.FileResponse):
+        caching = "no-cache"
+    headers = response.headers
+    headers.setdefault("Content-Security-Policy", POLICY)
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    headers.setdefault("Referrer-Policy", "no-referrer")
+    headers.setdefault("Cache-Control", caching)

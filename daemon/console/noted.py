@@ -22,9 +22,11 @@ class Noted(Projection):
     def about_others(self, names: Collection[str]) -> Sequence[int]:
         """The same of what is about none of these: about somebody else, or about nobody."""
         known = {name.casefold() for name in names}
-        return sorted(
-            seq for name, notes in self._about.items() if name not in known for seq in notes.values()
-        )
+        seqs: list[int] = []
+        for name, notes in self._about.items():
+            if name not in known:
+                seqs += notes.values()
+        return sorted(seqs)
 
     def _clear(self) -> None:
         self._about: dict[str, dict[int, int]] = {}

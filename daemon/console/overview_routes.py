@@ -11,10 +11,11 @@ from aiohttp import web
 from daemon.console.conversations import Wanted
 from daemon.console.guard import refuse
 from daemon.console.overview import Overview
+from daemon.console.routes import number
 from daemon.console.search import words_in
+from daemon.engine.reading import ALWAYS
 
 STATES = frozenset({"", "failed", "waits"})
-NUMBER = re.compile(r"[0-9]{1,15}")
 LIMIT = 40
 """Conversations of a page, where nobody asks for another number."""
 MOST = 200
@@ -52,9 +53,13 @@ class OverviewRoutes:
         """A page of conversations: with this `person`, in this `channel` or `process`, in this `state`, that
         `words` were said in."""
         asked = request.query
-        before, limit = asked.get("before", ""), asked.get("limit", str(LIMIT))
         state = asked.get("state", "")
-        if (before and not NUMBER.fullmatch(before)) or not NUMBER.fullmatch(limit) or state not in STATES:
+        try:
+            before = number(asked.get("before") or None, ALWAYS)
+            limit = number(asked.get("limit"), LIMIT)
+        except ValueError:
+            return refuse(400, NO_PAGE)
+        if state not in STATES:
             return refuse(400, NO_PAGE)
         wanted = Wanted(
             person=asked.get("person", ""),
@@ -62,8 +67,8 @@ class OverviewRoutes:
             process=asked.get("process", ""),
             state=state,
             words=tuple(words_in(asked.get("words", ""))),
-            before=int(before) if before else None,
-            limit=min(max(int(limit), 1), MOST),
+            before=before,
+            limit=min(max(limit, 1), MOST),
         )
         return web.json_response(await self.overview.threads(wanted))
 
@@ -89,7 +94,10 @@ class OverviewRoutes:
 
     async def costs(self, request: web.Request) -> web.Response:
         """What the last `days` have cost."""
-        days = request.query.get("days", str(DAYS))
-        if not NUMBER.fullmatch(days) or not 1 <= int(days) <= MOST_DAYS:
+        try:
+            days = number(request.query.get("days"), DAYS)
+        except ValueError:
             return refuse(400, NO_DAYS)
-        return web.json_response(await self.overview.costs(int(days)))
+        if not 1 <= days <= MOST_DAYS:
+            return refuse(400, NO_DAYS)
+        return web.json_response(await self.overview.costs(days))

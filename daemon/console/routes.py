@@ -7,14 +7,14 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
 from daemon.console.events import Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.console.inside import Inside
-from daemon.console.paging import MOST, PAGE, Page, Pages, Place
+from daemon.console.paging import MOST, PAGE, Pages, Place
 from daemon.console.readers import PATIENCE, Answers
 from daemon.console.search import words_in
 from daemon.console.unrecorded import Thinking
@@ -23,9 +23,11 @@ from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import INNER, ModelCall, Opened
 
+T = TypeVar("T")
+
 STATIC = Path(__file__).parent / "static"
 SEQ = re.compile(r"[0-9]{1,15}")
-SESSION = re.compile(r"sess-")
+SESSION = "sess-"
 """How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`. `#72` is an entry."""
 PLACES = frozenset({"before", "after", "around"})
 CURSORS = PLACES | {"limit"}
@@ -99,12 +101,17 @@ class Views:
     async def part(self, request: web.Request) -> web.StreamResponse:
         """A script, a style or a picture of the page; no other file has a name here."""
         path = self._parts.get(request.match_info["name"])
-        return web.FileResponse(path) if path else refuse(404, NOTHING_HERE)
+        if path is None:
+            return refuse(404, NOTHING_HERE)
+        return web.FileResponse(path)
 
     async def health(self, _request: web.Request) -> web.Response:
         """For whoever restarts the daemon: 503 when it does not hear or cannot remember."""
         health = self._console.health()
-        return web.json_response(health, status=200 if health["ok"] else 503)
+        status = 200
+        if not health["ok"]:
+            status = 503
+        return web.json_response(health, status=status)
 
     async def state(self, _request: web.Request) -> web.Response:
         """Who is here, what of the world is rehearsed, and what was spent today."""
@@ -113,14 +120,15 @@ class Views:
     async def journal(self, request: web.Request) -> web.StreamResponse:
         """The journal as it grows; a page that reconnects goes on where it was, but for one that is behind by
         more than `most` entries: it is sent the last hundreds."""
-        since = request.headers.get("Last-Event-ID") or request.query.get("since")
-        most = request.query.get("most")
-        if not all(SEQ.fullmatch(given) for given in (since, most) if given is not None):
+        asked = request.query
+        try:
+            since = number(request.headers.get("Last-Event-ID") or asked.get("since"), ALWAYS)
+            most = number(asked.get("most"), ALWAYS)
+        except ValueError:
             return refuse(400, NO_SEQ)
-        begins = int(since) if since is not None else None
-        if begins is not None and most is not None and self._console.journal.last() - begins > int(most):
-            begins = None
-        return await self._streams.serve(request, begins)
+        if self._console.journal.last() - since > most:
+            since = ALWAYS
+        return await self._streams.serve(request, since)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
         """One model call, and its request rebuilt from the journal."""
@@ -140,26 +148,31 @@ class Views:
         place = _place(request)
         if place is None:
             return refuse(400, NO_PLACE)
-        opened, root = self._opened(request.match_info["key"])
-        if not root:  # nobody has spoken to the soul there yet
-            return web.json_response({"thread": None, "entries": []})
+        root = request.match_info["key"]
+        told: dict[str, Any] = {"thread": root, "opened": None}
+        if not (self._console.inner and root == INNER):
+            opened = self._opened(root)
+            if opened is None:  # nobody has spoken to the soul there yet
+                return web.json_response({"thread": None, "entries": []})
+            root = opened.thread
+            told = {"thread": root, "opened": brief(opened)}
         if not CURSORS & request.query.keys():
             return await self._answers.send(request, self._whole(root))
-        told = {"thread": root, "opened": brief(opened) if opened else None}
         return await self._page(request, replace(place, root=root), told)
 
-    def _opened(self, key: str) -> tuple[Entry[Event] | None, str]:
-        """How this thread began, if it is a conversation, and its id; empty where there is none."""
+    def _opened(self, key: str) -> Entry[Event] | None:
+        """How this conversation began."""
         journal = self._console.journal
-        if self._console.inner and key == INNER:
-            return None, INNER
-        opened = journal.latest(key, Opened) if SESSION.match(key) else journal.get(f"thread:{key}")
-        return opened, opened.thread if opened else ""
+        if key.startswith(SESSION):
+            return journal.latest(key, Opened)
+        return journal.get(f"thread:{key}")
 
     async def _whole(self, root: str) -> AsyncGenerator[bytes]:
         """All entries of this tree; of the inner life those of its last ticks: all would be years."""
         yield f'{{"thread": {json.dumps(root)}, "entries": ['.encode()
-        since = self._console.inner.begun() if self._console.inner and root == INNER else 0
+        since = 0
+        if self._console.inner and root == INNER:
+            since = self._console.inner.begun()
         comma = ""
         async for some in self._pages.whole(root, since):
             yield (comma + ", ".join(some)).encode()
@@ -176,7 +189,8 @@ class Views:
     async def search(self, request: web.Request) -> web.StreamResponse:
         """A page of what holds all these `words`: of all threads, or of this `thread` and its branches.
         Where `older` is told it is to be asked on, though nothing was found so far."""
-        place, words = _place(request, FOUND), request.query.get("words", "")
+        place = _place(request, FOUND)
+        words = request.query.get("words", "")
         if place is None:
             return refuse(400, NO_PLACE)
         if not words_in(words):
@@ -188,18 +202,23 @@ class Views:
         self, request: web.Request, place: Place, told: Mapping[str, Any] = NOTHING
     ) -> web.StreamResponse:
         """This page, with what is told besides."""
-        return await self._answers.send(request, _once(_paged(await self._pages.page(place), told)))
+        page = await self._pages.page(place)
+        ends = {**told, "older": page.older, "newer": page.newer}
+        answer = f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'
+        return await self._answers.send(request, _once(answer.encode()))
 
     async def inner(self, request: web.Request) -> web.Response:
         """The inner life as it is now; with `before`, only the ticks that were written before that entry."""
-        inner, before = self._console.inner, request.query.get("before")
+        inner = self._console.inner
         if inner is None:
             return refuse(404, NOTHING_HERE)
+        try:
+            before = number(request.query.get("before"), None)
+        except ValueError:
+            return refuse(400, NO_BEFORE)
         if before is None:
             return web.json_response(await inner.told())
-        if not SEQ.fullmatch(before):
-            return refuse(400, NO_BEFORE)
-        return web.json_response(inner.ticks(int(before)))
+        return web.json_response(inner.ticks(before))
 
     async def shutdown(self, _app: web.Application) -> None:
         """End what would otherwise never end."""
@@ -208,21 +227,28 @@ class Views:
 
 def _place(request: web.Request, limit: int = PAGE) -> Place | None:
     """Which page is asked for; None where nobody can tell."""
-    asked = {name: value for name, value in request.query.items() if name in CURSORS}
-    if not all(SEQ.fullmatch(value) for value in asked.values()) or len(PLACES & asked.keys()) > 1:
+    asked = request.query
+    if len(PLACES & asked.keys()) > 1:
         return None
-    numbers = {name: int(value) for name, value in asked.items()}
-    return Place(
-        before=numbers.get("before", ALWAYS),
-        after=numbers.get("after"),
-        around=numbers.get("around"),
-        limit=min(max(numbers.get("limit", limit), 1), MOST),
-    )
+    try:
+        limit = number(asked.get("limit"), limit)
+        return Place(
+            before=number(asked.get("before"), ALWAYS),
+            after=number(asked.get("after"), None),
+            around=number(asked.get("around"), None),
+            limit=min(max(limit, 1), MOST),
+        )
+    except ValueError:
+        return None
 
 
-def _paged(page: Page, told: Mapping[str, Any]) -> bytes:
-    ends = {**told, "older": page.older, "newer": page.newer}
-    return f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'.encode()
+def number(given: str | None, usual: T) -> int | T:
+    """A whole number that is asked with, the usual one where none is. Raises ValueError."""
+    if given is None:
+        return usual
+    if not SEQ.fullmatch(given):
+        raise ValueError(given)
+    return int(given)
 
 
 async def _once(answer: bytes) -> AsyncGenerator[bytes]:

@@ -41,7 +41,8 @@ class Thinking:
     @contextmanager
     def attempt(self, thread: str, key: str, name: str) -> Iterator[Callable[[str], None]]:
         """While inside, this call is on its way; what is given takes its answer, delta by delta."""
-        number, attempt = next(self._numbers), Attempt(thread=thread, key=key, name=name)
+        number = next(self._numbers)
+        attempt = Attempt(thread=thread, key=key, name=name)
 
         def hear(delta: str) -> None:
             room = LONGEST - len(attempt.text)
@@ -72,12 +73,15 @@ class Thinking:
             del sent[number]
             yield {"number": number, "over": True}
         for number, attempt in list(self._attempts.items()):
-            known, text = sent.get(number), attempt.text
-            if known == len(text):
+            news = {"number": number, "text": attempt.text}
+            if number not in sent:
+                news |= {"thread": attempt.thread, "key": attempt.key, "name": attempt.name}
+            elif sent[number] < len(attempt.text):
+                news["text"] = attempt.text[sent[number] :]
+            else:
                 continue
-            sent[number] = len(text)
-            begins = {"thread": attempt.thread, "key": attempt.key, "name": attempt.name}
-            yield {"number": number, "text": text[known or 0 :]} | ({} if known is not None else begins)
+            sent[number] = len(attempt.text)
+            yield news
 
     def _tell(self) -> None:
         self._changed.set()
