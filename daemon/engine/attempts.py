@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import cast
 
 from daemon.engine.event import Entry, Rank, by_seq, only
 from daemon.engine.exceptions import JournalDamaged
-from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, Unbegun
+from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, TurnResumed, Unbegun
 from daemon.engine.reading import Reading
 
 LONGEST_PAUSE = 300.0
@@ -39,15 +38,22 @@ def turn_of(began: Entry[TurnBegan]) -> str:
 
 def failures(journal: Reading, turn: str) -> list[Entry[AttemptFailed]]:
     """The attempts at this turn that failed by themselves, in order."""
-    found = only(AttemptFailed, journal.parts(turn))
-    return cast(list[Entry[AttemptFailed]], by_seq(found))
+    return only(AttemptFailed, journal.parts(turn))
+
+
+def resumptions(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
+    """The further attempts at this turn, in order."""
+    return only(TurnResumed, journal.parts(turn_of(began)))
 
 
 def failed(journal: Reading, thread: str) -> Failed:
     """The failed attempts at the half turn of this thread, or at beginning one, in order."""
     began = journal.latest(thread, TurnBegan)
     ended = journal.latest(thread, TurnEnded)
-    since = max([entry.seq for entry in (began, ended) if entry], default=0)
+    since = 0
+    for last in (began, ended):
+        if last:
+            since = max(since, last.seq)
     unbegun = journal.of(thread, Unbegun, since=since)
     if began is None or not journal.is_pending(began.seq):
         return unbegun
@@ -58,7 +64,7 @@ def tries_to_begin(journal: Reading, thread: str) -> int:
     """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
     if journal.latest(thread, Unbegun) is None:
         return 0
-    return sum(isinstance(entry.event, Unbegun) for entry in failed(journal, thread))
+    return len(only(Unbegun, failed(journal, thread)))
 
 
 def rest(journal: Reading, thread: str, now: float) -> float:

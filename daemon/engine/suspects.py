@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, replace
-from typing import Literal, NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from daemon.engine.attempts import is_overruled, rest, turn_of
+from daemon.engine.attempts import is_overruled, rest, resumptions, turn_of
 from daemon.engine.event import Entry, Event, StepEvent, only
 from daemon.engine.exceptions import JournalDamaged, JournalError
 from daemon.engine.journal import Clock, Journal
@@ -35,8 +34,7 @@ FIRST_BEAT = 1.0
 long."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(NamedTuple):
     """What a half turn is suspected of: how many `kills` in a row it was at work at without a record since;
     how many of them are `counted`; for how many seconds others are to live without it before the last one is.
     """
@@ -61,40 +59,41 @@ class Suspect(NamedTuple):
     standing: Standing
 
 
-async def begin_life(
-    journal: Journal, clock: Clock, thread: str, is_asleep: Callable[[str], bool] = lambda _: False
-) -> Suspects:
-    """A life begins: its entry in this thread says how the last one ended, and who is suspected of it.
-
-    `is_asleep`: does this thread, though in a turn, do nothing now?
-    """
+async def begin_life(journal: Journal, clock: Clock, thread: str) -> Suspects:
+    """A life begins: its entry in this thread says how the last one ended, and who is suspected of it."""
     ours = False
     while not ours:
         last = journal.last_seq(thread, LifeBegan)
-        after: Literal["", "stop", "kill"] = ""
-        found = dict[int, Standing]()
+        event = LifeBegan(after="")
         if last:
-            killed = not journal.seq_of(_ended(last))
-            after = "kill" if killed else "stop"
-            found = _standings(journal, last, killed)
-        standings = {str(seq): astuple(one) for seq, one in found.items() if one != INNOCENT}
-        event = LifeBegan(after=after, standings=standings)
+            event = _life_after(journal, last)
         began, ours = await journal.append(thread, event, key=f"life:{last or 'first'}")
-    return Suspects(journal, clock, began, is_asleep)
+    return Suspects(journal, clock, began)
+
+
+def _life_after(journal: Reading, life: int) -> LifeBegan:
+    killed = not journal.seq_of(_ended(life))
+    after: Literal["stop", "kill"] = "stop"
+    if killed:
+        after = "kill"
+    standings = dict[str, Standing]()
+    for seq, one in _standings(journal, life, killed).items():
+        if one != INNOCENT:
+            standings[str(seq)] = one
+    return LifeBegan(after=after, standings=standings)
 
 
 def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
     """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
-    if not life:
-        return INNOCENT
-    lives = only(LifeBegan, journal.sound([life]))
-    known = lives[0].event.standings.get(str(began.seq)) if lives else None
+    known = None
+    for this in only(LifeBegan, journal.sound([life])):
+        known = this.event.standings.get(str(began.seq))
     if known is None or _has_come_further(journal, began, since=life):
         return INNOCENT
-    kills, counted, control = known
-    if control and journal.seq_of(_control(life, began)):
-        return Standing(kills=kills, counted=counted + 1)
-    return Standing(kills=kills, counted=counted, control=control)
+    one = Standing(*known)
+    if one.control and journal.seq_of(_control(life, began)):
+        return Standing(kills=one.kills, counted=one.counted + 1)
+    return one
 
 
 def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]:
@@ -117,16 +116,19 @@ def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]
     suspects = [began for began in at_work if found[began.seq].suspect]
     for began in at_work:
         one = found[began.seq]
-        control = _lived(journal, life, began) * TIMES if [began] == suspects else 0.0
-        found[began.seq] = replace(one, kills=one.kills + 1, control=min(control, LONGEST))
+        control = 0.0
+        if [began] == suspects:
+            control = min(_lived(journal, life, began) * TIMES, LONGEST)
+        found[began.seq] = one._replace(kills=one.kills + 1, control=control)
     return found
 
 
 def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
     """The last attempt at this turn."""
-    resumed = only(TurnResumed, journal.parts(turn_of(began)))
-    last = max(resumed, key=lambda entry: entry.seq, default=began)
-    return cast(Entry[TurnResumed], last)
+    resumed = resumptions(journal, began)
+    if resumed:
+        return resumed[-1]
+    return began
 
 
 def _is_at_work(journal: Reading, life: int, began: Entry[TurnBegan]) -> bool:
@@ -152,9 +154,11 @@ def _has_come_further(journal: Reading, began: Entry[TurnBegan], since: int) -> 
 def _lived(journal: Reading, life: int, began: Entry[TurnBegan]) -> float:
     """Less than so many seconds that life has lived with this suspect, by its own count: it would have
     written down one beat more."""
-    beats = [entry.event for entry in journal.kind(Lived, since=life)]
-    mine = [beat.seconds for beat in beats if beat.life == life and beat.turn == began.seq]
-    return 2.0 * max(mine) if mine else FIRST_BEAT
+    seconds = FIRST_BEAT
+    for beat in journal.kind(Lived, since=life):
+        if beat.event.life == life and beat.event.turn == began.seq:
+            seconds = max(seconds, 2.0 * beat.event.seconds)
+    return seconds
 
 
 def _control(life: int, began: Entry[TurnBegan]) -> str:
@@ -165,50 +169,62 @@ def _ended(life: int) -> str:
     return f"life-ended:{life}"
 
 
+def _never(_: str) -> bool:
+    """Every thread that is in a turn does something."""
+    return False
+
+
 class Suspects:
     """Who may be at work in this life: everybody, and one suspect at the most, the least tried first."""
 
-    def __init__(
-        self, journal: Journal, clock: Clock, began: Entry[LifeBegan], is_asleep: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, journal: Journal, clock: Clock, began: Entry[LifeBegan]) -> None:
         self.life = began.seq
         self._thread = began.thread
         self._journal = journal
         self._clock = clock
-        self._is_asleep = is_asleep
         self._named = set(map(int, began.event.standings))
         """Whoever else is suspected has to be killed first: in this life it can only be these."""
         self._asked_at = 0
-        self._suspected: Sequence[Suspect] = ()
-        """Those of them who still are, as of that seq."""
+        self._suspected: Mapping[str, Suspect] = {}
+        """Those of them who still are, as of that seq, each by its thread."""
         self._uptime = 0.0
         self._seen: Counter[int] = Counter()
         """How often each attempt of a suspect was seen at work."""
 
-    def may_turn(self, thread: str) -> bool:
-        """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs."""
+    def may_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
+        """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs.
+
+        `is_asleep`: does a thread, though in a turn, do nothing now?
+        """
         suspects = self._suspects()
-        half = next((one for one in suspects if one.began.thread == thread), None)
+        half = suspects.get(thread)
         if half is None or is_overruled(self._journal, half.began):
             return True
-        if any(one.standing.control for one in suspects):
+        if any(one.standing.control for one in suspects.values()):
             return False
-        at_work = [one for one in suspects if _is_at_work(self._journal, self.life, one.began)]
-        if half in at_work:
+        if self._is_at_work(half):
             return True
-        awake = [one for one in at_work if not self._is_asleep(one.began.thread)]
-        return not awake and half == self._next([one for one in suspects if one not in at_work])
+        others = list[Suspect]()
+        for name, one in suspects.items():
+            if not self._is_at_work(one):
+                others.append(one)
+            elif not is_asleep(name):
+                return False
+        return half == self._next(others)
+
+    def _is_at_work(self, one: Suspect) -> bool:
+        return _is_at_work(self._journal, self.life, one.began)
 
     async def lived(self, seconds: float) -> None:
         """This life has gone on for so long. What comes of it is written down: a control that was survived,
         and, ever more rarely, for how long the suspect has been at work."""
         self._uptime += seconds
-        for one in self._suspects():
+        for one in self._suspects().values():
             if one.standing.control:
                 if self._uptime >= one.standing.control:
                     event = Controlled(life=self.life, turn=one.began.seq)
                     await self._write(event, _control(self.life, one.began), one.began.seq)
-            elif _is_at_work(self._journal, self.life, one.began):
+            elif self._is_at_work(one):
                 await self._beat(one.began, seconds)
 
     async def end_life(self) -> None:
@@ -230,18 +246,23 @@ class Suspects:
     async def _write(self, event: Event, key: str, cause: int) -> None:
         await self._journal.append(self._thread, event, key=key, cause=cause)
 
-    def _suspects(self) -> Sequence[Suspect]:
-        """The half turns that are suspected by now."""
+    def _suspects(self) -> Mapping[str, Suspect]:
+        """The half turns that are suspected by now, each by its thread."""
         if not self._named:
-            return ()
+            return {}
         last = self._journal.last()
-        if self._asked_at != last:
-            halves = [began for began in self._journal.pending(TurnBegan) if began.seq in self._named]
-            asked = [Suspect(began, standing(self._journal, self.life, began)) for began in halves]
-            self._suspected = [one for one in asked if one.standing.suspect]
-            self._named = {one.began.seq for one in self._suspected}
-            self._asked_at = last
-        return self._suspected
+        if self._asked_at == last:
+            return self._suspected
+        found = dict[str, Suspect]()
+        for began in self._journal.pending(TurnBegan):
+            if began.seq in self._named:
+                one = Suspect(began, standing(self._journal, self.life, began))
+                if one.standing.suspect:
+                    found[began.thread] = one
+        self._suspected = found
+        self._named = {one.began.seq for one in found.values()}
+        self._asked_at = last
+        return found
 
     def _next(self, suspects: Sequence[Suspect]) -> Suspect | None:
         """The one that goes first: counted least, then tried least. Who rests lets others go first."""
@@ -250,6 +271,5 @@ class Suspects:
         return min(ready, key=self._rank, default=None)
 
     def _rank(self, one: Suspect) -> tuple[int, int, int]:
-        parts = self._journal.parts(turn_of(one.began))
-        attempts = only(TurnResumed, parts)
+        attempts = resumptions(self._journal, one.began)
         return one.standing.counted, len(attempts), one.began.seq

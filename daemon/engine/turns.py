@@ -13,11 +13,12 @@ from daemon.engine.attempts import (
     is_beyond_words,
     is_hopeless,
     is_overruled,
+    resumptions,
     tries_to_begin,
     turn_of,
 )
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, only
+from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import (
     ControlFlow,
     EngineError,
@@ -184,13 +185,11 @@ class Turns:
 
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
         """Another attempt at a half turn; an entry, too. Refused where another worker ended it."""
-        turn = turn_of(began)
-        before = only(TurnResumed, self._journal.parts(turn))
-        attempt = 2 + len(before)
+        attempt = 2 + len(resumptions(self._journal, began))
         resumed, ours = await self._journal.append(
             began.thread,
             TurnResumed(attempt=attempt, life=self._life),
-            key=f"{turn}!attempt#{attempt}",
+            key=part(turn_of(began), f"attempt#{attempt}"),
             cause=began.seq,
             requires=began.seq,
         )

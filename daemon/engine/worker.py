@@ -59,9 +59,7 @@ class Worker:
         """Set when a task has ended, or its execution has gone to sleep."""
 
     async def __aenter__(self) -> Self:
-        self._suspects = await begin_life(
-            self._journal, self._clock, self._program.lives, is_asleep=self.is_asleep
-        )
+        self._suspects = await begin_life(self._journal, self._clock, self._program.lives)
         self._turns = Turns(
             self._journal,
             self._clock,
@@ -180,7 +178,9 @@ class Worker:
     def _may_turn(self, thread: str) -> bool:
         """Is it to be at work now? After a failed attempt it rests; it may have to wait for others, too."""
         try:
-            return not rest(self._journal, thread, self._clock.now()) and self._suspects.may_turn(thread)
+            if rest(self._journal, thread, self._clock.now()):
+                return False
+            return self._suspects.may_turn(thread, self.is_asleep)
         except JournalDamaged:  # the journal said so
             return False
 

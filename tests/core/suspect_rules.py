@@ -10,8 +10,8 @@ SUSPECTING: tuple[Mutant, ...] = (
     rule(
         "suspects: a death counts only after a control",
         "engine/suspects.py",
-        "replace(one, kills=one.kills + 1, control=min(control, LONGEST))",
-        "replace(one, kills=one.kills + 1, counted=one.counted + ([began] == suspects))",
+        "one._replace(kills=one.kills + 1, control=control)",
+        "one._replace(kills=one.kills + 1, counted=one.counted + ([began] == suspects))",
         f"{SUSPECTS}whoever_is_killed_from_outside_is_not_given_up",
     ),
     rule(
@@ -45,8 +45,8 @@ SUSPECTING: tuple[Mutant, ...] = (
     rule(
         "suspects: one at a time is at work",
         "engine/suspects.py",
-        "return not awake and half == self._next(",
-        "return half == self._next(",
+        "            elif not is_asleep(name):\n                return False\n",
+        "",
         f"{SUSPECTS}two_poisons_are_given_up_alone",
     ),
     rule(
@@ -66,7 +66,7 @@ SUSPECTING: tuple[Mutant, ...] = (
     rule(
         "suspects: a worker that was told to stop was not killed",
         "engine/suspects.py",
-        "killed = not journal.seq_of(_ended(last))",
+        "killed = not journal.seq_of(_ended(life))",
         "killed = True",
         f"{SUSPECTS}a_daemon_that_was_told_to_stop_was_not_killed",
     ),
