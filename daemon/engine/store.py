@@ -19,6 +19,8 @@ PART = 500
 """Entries that are read at once where all are."""
 FEW = 200
 """Entries that are looked through faster than they are looked up."""
+THESE = "(select value from json_each(?))"
+"""Each of a list, which is handed over as JSON."""
 
 
 def index_path(journal: Path) -> Path:
@@ -109,50 +111,35 @@ class Store:
 
     def epoch(self, thread: str) -> int | None:
         """The seq of the attempt that holds this thread."""
-        found = self._db.execute("select epoch from lease where thread = ?", (thread,)).fetchone()
-        return found[0] if found else None
+        return self._number("select epoch from lease where thread = ?", thread)
 
     def is_pending(self, seq: int) -> bool:
         """Has no later entry closed it?"""
-        return self._db.execute("select 1 from pending where seq = ?", (seq,)).fetchone() is not None
+        return self._number("select seq from pending where seq = ?", seq) is not None
 
     def still_pending(self, seqs: Sequence[int]) -> list[int]:
         """Those of these entries that no later one has closed."""
-        found = self._db.execute(
-            "select seq from pending where seq in (select value from json_each(?)) order by seq",
-            (json.dumps(seqs),),
-        )
-        return [seq for (seq,) in found]
+        query = f"select seq from pending where seq in {THESE} order by seq"
+        return self._column(query, _json(seqs))
 
     def pending(self, kinds: Iterable[str], thread: str | None = None) -> list[Stored]:
         """The pending entries of these kinds, of one thread or of all, in order."""
-        if thread is None:
-            return self._rows(
-                "seq in (select seq from pending where kind in (select value from json_each(?)))",
-                _json(kinds),
-            )
-        return self._rows(
-            "seq in (select seq from pending where kind in (select value from json_each(?)) and thread = ?)",
-            _json(kinds),
-            thread,
-        )
+        which = f"kind in {THESE}"
+        values = [_json(kinds)]
+        if thread is not None:
+            which += " and thread = ?"
+            values.append(thread)
+        return self._rows(f"seq in (select seq from pending where {which})", *values)
 
     def pending_seqs(self, kinds: Iterable[str]) -> list[int]:
         """Which pending entries are of these kinds, in order."""
-        found = self._db.execute(
-            "select seq from pending where kind in (select value from json_each(?)) order by seq",
-            (_json(kinds),),
-        )
-        return [seq for (seq,) in found]
+        query = f"select seq from pending where kind in {THESE} order by seq"
+        return self._column(query, _json(kinds))
 
     def waiting(self, kinds: Iterable[str]) -> list[str]:
         """The threads in which an entry of one of these kinds is pending, those that wait longest first."""
-        found = self._db.execute(
-            "select thread from pending where kind in (select value from json_each(?))"
-            " group by thread order by min(seq)",
-            (_json(kinds),),
-        )
-        return [thread for (thread,) in found]
+        query = f"select thread from pending where kind in {THESE} group by thread order by min(seq)"
+        return self._column(query, _json(kinds))
 
     def attempted(self, since: int) -> list[tuple[str, int]]:
         """The threads whose latest attempt began after a seq, and with which seq; the latest last."""
@@ -168,12 +155,11 @@ class Store:
 
     def seq_of(self, key: str, thread: str = "") -> int | None:
         """Which entry is under this key; with a thread, only one that is there."""
-        found = self._db.execute("select seq, thread from entry where key = ?", (key,)).fetchone()
-        return found[0] if found and thread in ("", found[1]) else None
+        return self._number("select seq from entry where key = ? and ? in ('', thread)", key, thread)
 
     def many(self, seqs: Sequence[int]) -> list[Stored]:
         """The entries of these seqs that are there, in order of seq."""
-        return self._rows("seq in (select value from json_each(?))", json.dumps(list(seqs)))
+        return self._rows(f"seq in {THESE}", _json(seqs))
 
     def under(self, path: str) -> list[Stored]:
         """The entries whose key begins with `path/`."""
@@ -187,20 +173,15 @@ class Store:
         """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
         the first ones, which are found without a look at the others."""
         names = list(kinds)
+        where = "thread = ? and seq > ?"
+        values: list[object] = [thread, since]
+        if names:
+            where += f" and kind in {THESE}"
+            values.append(_json(names))
         if most is not None:
-            return self._rows(
-                "seq in (select seq from entry where thread = ? and kind in (select value from json_each(?))"
-                " and seq > ? order by seq limit ?)",
-                thread,
-                _json(names),
-                since,
-                most,
-            )
-        if not names:
-            return self._rows("thread = ? and seq > ?", thread, since)
-        return self._rows(
-            "thread = ? and kind in (select value from json_each(?)) and seq > ?", thread, _json(names), since
-        )
+            where = f"seq in (select seq from entry where {where} order by seq limit ?)"
+            values.append(most)
+        return self._rows(where, *values)
 
     def below(self, thread: str, kinds: Iterable[str], since: int = 0) -> list[Stored]:
         """The entries of these kinds of all threads under this one, after a seq; of all where none is named.
@@ -209,14 +190,12 @@ class Store:
         whole journal. Hence the `+`.
         """
         names = list(kinds)
-        which = "+kind in (select value from json_each(?)) and " if names else ""
-        return self._rows(
-            f"thread > ? and thread < ? and {which} +seq > ?",
-            f"{thread}.",
-            f"{thread}/",  # "/" follows "."
-            *([_json(names)] if names else []),
-            since,
-        )
+        where = "thread > ? and thread < ? and +seq > ?"
+        values: list[object] = [f"{thread}.", f"{thread}/", since]  # "/" follows "."
+        if names:
+            where += f" and +kind in {THESE}"
+            values.append(_json(names))
+        return self._rows(where, *values)
 
     def latest(self, thread: str, kind: str, before: int) -> Stored | None:
         """A thread's last entry of this kind before a seq.
@@ -231,19 +210,14 @@ class Store:
         return found
 
     def kind(self, kinds: Iterable[str], since: int = 0, at: float = 0.0) -> list[Stored]:
-        """All entries of these kinds after a seq, from a time on. Where few came since, they are looked
-        through: SQLite would go through all of these kinds."""
-        column = "+kind" if self.last() - since < FEW else "kind"
-        return self._rows(
-            f"{column} in (select value from json_each(?)) and seq > ? and at >= ?", _json(kinds), since, at
-        )
+        """All entries of these kinds after a seq, from a time on."""
+        where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and at >= ?"
+        return self._rows(where, _json(kinds), since, at)
 
     def seqs(self, kinds: Iterable[str], since: int, upto: int) -> list[int]:
         """Which entries are of these kinds, after a seq and up to one, in order."""
-        column = "+kind" if upto - since < FEW else "kind"
-        query = f"""select seq from entry
-            where {column} in (select value from json_each(?)) and seq > ? and seq <= ? order by seq"""
-        return [seq for (seq,) in self._db.execute(query, (_json(kinds), since, upto))]
+        where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ?"
+        return self._column(f"select seq from entry where {where} order by seq", _json(kinds), since, upto)
 
     def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
         """Which entries stand between two seqs, both left out: the newest, or the first ones, in order.
@@ -252,8 +226,7 @@ class Store:
         named. They are found by thread or key alone: by seq, SQLite might read the whole journal. Hence the
         `+`.
         """
-        column = "+seq" if root or path else "seq"
-        text = f"select seq from entry where {column} > ? and {column} < ?"
+        text = "select seq from entry where +seq > ? and +seq < ?"
         values: list[object] = [since, before]
         if path:
             text += " and key >= ? and key < ?"
@@ -261,17 +234,20 @@ class Store:
         elif root:
             text = f"{text} and thread = ? union all {text} and thread > ? and thread < ?"
             values += [root, *values, f"{root}.", f"{root}/"]  # "/" follows "."
-        order = "desc" if newest else "asc"
-        found = self._db.execute(f"{text} order by seq {order} limit ?", (*values, limit))
-        return sorted(seq for (seq,) in found)
+        else:
+            text = "select seq from entry where seq > ? and seq < ?"
+        text += " order by seq"
+        if newest:
+            text += " desc"
+        return sorted(self._column(f"{text} limit ?", *values, limit))
 
     def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
         """The entries of these seqs that are there, the newest or the oldest first; few of them are in memory
         at once."""
-        text = f"select {ROW} from entry where seq in (select value from json_each(?)) order by seq"
+        text = f"select {ROW} from entry where seq in {THESE} order by seq"
         if newest:
             text += " desc"
-        with closing(self._db.execute(text, (json.dumps(list(seqs)),))) as rows:
+        with closing(self._db.execute(text, (_json(seqs),))) as rows:
             yield from rows
 
     def holding(self, patterns: Sequence[str], root: str, since: int, before: int) -> Iterator[Stored]:
@@ -291,17 +267,13 @@ class Store:
 
     def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
         """The entries of these kinds after a seq, up to another. By kind, SQLite would read all: so `+`."""
-        return self._rows(
-            "seq > ? and seq <= ? and +kind in (select value from json_each(?))", since, upto, _json(kinds)
-        )
+        return self._rows(f"seq > ? and seq <= ? and +kind in {THESE}", since, upto, _json(kinds))
 
     def fields(self, kinds: Iterable[str], paths: Sequence[str], since: int) -> list[tuple[Any, ...]]:
         """Of the entries of these kinds after a seq, in order: seq, thread, kind, when it was written, and
         what their bodies hold under these paths, as a list in JSON. A body that is no JSON is left out."""
-        column = "+kind" if self.last() - since < FEW else "kind"
-        values = ", ".join("?" for _ in paths)
-        where = f"{column} in (select value from json_each(?)) and seq > ? and json_valid(body)"
-        row = f"seq, thread, kind, at, json_extract(body, {values})"
+        where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and json_valid(body)"
+        row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
         text = f"select {row} from entry where {where} order by seq"
         return self._db.execute(text, (*paths, _json(kinds), since)).fetchall()
 
@@ -310,8 +282,8 @@ class Store:
         with when the last of those was written, which is the order."""
         found = self._db.execute(
             f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
-            " where kind in (select value from json_each(?)) and at >= ? group by thread)"
-            " on thread = lively where kind in (select value from json_each(?)) order by last desc",
+            f" where kind in {THESE} and at >= ? group by thread)"
+            f" on thread = lively where kind in {THESE} order by last desc",
             (_json(said), at, _json(roots)),
         )
         for *row, last in found:
@@ -358,7 +330,18 @@ class Store:
 
     def last(self) -> int:
         """The newest seq; 0 where there is none."""
-        return self._db.execute("select max(seq) from entry").fetchone()[0] or 0
+        return self._number("select max(seq) from entry") or 0
+
+    def _number(self, query: str, *values: object) -> int | None:
+        """The number that this finds first; None where it finds none."""
+        found: tuple[int | None] | None = self._db.execute(query, values).fetchone()
+        if found is None:
+            return None
+        return found[0]
+
+    def _column(self, query: str, *values: object) -> list[Any]:
+        """The first value of each row that this finds."""
+        return [row[0] for row in self._db.execute(query, values)]
 
     def _rows(self, where: str, *values: object) -> list[Stored]:
         text = f"select {ROW} from entry where {where} order by seq"
@@ -368,8 +351,10 @@ class Store:
 
     def problems(self, *, quick: bool = False) -> list[str]:
         """What SQLite itself finds wrong; quick: the first thing, without a look at the indexes."""
-        check = "quick_check(1)" if quick else "integrity_check"
-        found = [text for (text,) in self._db.execute(f"pragma {check}")]
+        check = "integrity_check"
+        if quick:
+            check = "quick_check(1)"
+        found = self._column(f"pragma {check}")
         return [text for text in found if text != "ok"]
 
     def doubled(self) -> list[tuple[int, str]]:
@@ -396,5 +381,13 @@ class Store:
         self.commit()
 
 
-def _json(names: Iterable[str]) -> str:
-    return json.dumps(list(names))
+def _kind(entries: int) -> str:
+    """The column of kinds, for a search among so many entries: few are looked through, where SQLite would go
+    through all that there is of these kinds."""
+    if entries < FEW:
+        return "+kind"
+    return "kind"
+
+
+def _json(values: Iterable[object]) -> str:
+    return json.dumps(list(values))
