@@ -71,7 +71,9 @@ class Event:
         """The entry in a few words, for a person who reads the journal: its text, if it is one, else what is
         special about its fields."""
         text = getattr(self, "text", None)
-        return text if isinstance(text, str) else ", ".join(_special(self))
+        if isinstance(text, str):
+            return text
+        return ", ".join(_special(self))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +107,26 @@ class StepEvent(Event):
 
 def _special(event: Event) -> Iterator[str]:
     """The fields that differ from what is usual, but for those that the engine fills."""
-    engines = {field.name for field in dataclasses.fields(StepEvent)}
+    engines = _names(StepEvent)
     for field in dataclasses.fields(event):
         value = getattr(event, field.name)
-        made = field.default_factory
-        usual = field.default if made is dataclasses.MISSING else made()
-        if value != usual and field.name not in engines:
-            yield f"{field.name} {list(value) if isinstance(value, tuple) else value}"
+        usual = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            usual = field.default_factory()
+        if value == usual or field.name in engines:
+            continue
+        if isinstance(value, tuple):
+            value = list(value)
+        yield f"{field.name} {value}"
+
+
+def _names(kind: type[Event]) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, as they are."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -172,7 +187,9 @@ def as_json(entry: Entry[Event]) -> dict[str, Any]:
         "closes": entry.closes,
         "at": entry.at,
     }
-    return {**told, MARK: entry.forgotten} if entry.forgotten else told
+    if entry.forgotten:
+        told[MARK] = entry.forgotten
+    return told
 
 
 class Kinds:
@@ -180,6 +197,8 @@ class Kinds:
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes: dict[str, type[Event]] = {}
+        self._adapters: dict[str, TypeAdapter[Event]] = {}
+        self._names: dict[tuple[type[Event], ...], tuple[str, ...]] = {}
         for each in classes:
             _check_class(each)
             known = self._classes.setdefault(each.kind, each)
@@ -187,10 +206,8 @@ class Kinds:
                 raise ValueError(
                     f"{known.__qualname__} and {each.__qualname__} are both of the kind {each.kind}"
                 )
-        found: dict[str, Any] = self._classes  # as mypy takes no class for hashable
-        self._adapters = {name: _adapter(each) for name, each in found.items()}
-        self._names: dict[tuple[type[Event], ...], tuple[str, ...]] = {}
-        self._seqs = {name: seq_fields(each) for name, each in found.items()}
+            kind: Any = each  # as mypy takes no class for hashable
+            self._adapters[each.kind] = _adapter(kind)
 
     def __iter__(self) -> Iterator[type[Event]]:
         return iter(self._classes.values())
@@ -213,12 +230,12 @@ class Kinds:
         known = self._classes.get(event.kind, type(event))
         if known is type(event) or not issubclass(known, type(event)):
             return event
-        fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
-        return known(**fields)
+        return known(**_fields(event))
 
     def seqs(self, event: Event) -> Iterator[tuple[str, int]]:
         """Each entry that a field of this event names, with the field."""
-        for field in self._seqs[event.kind]:
+        kind: Any = type(event)
+        for field in seq_fields(kind):
             for seq in getattr(event, field):
                 yield field, seq
 
@@ -254,8 +271,8 @@ class Kinds:
         try:
             return adapter.validate_json(body, strict=True)
         except ValidationError as error:
-            places = [str(one["loc"][0]) if one["loc"] else "body" for one in error.errors()]
-            raise ValueError(f"its {', '.join(dict.fromkeys(places))}") from None
+            places = dict.fromkeys(_places(error))
+            raise ValueError(f"its {', '.join(places)}") from None
 
     def read_back(self, event: F) -> tuple[str, F]:
         """The event as JSON, and as every reader will be given it. Raises ValueError or TypeError."""
@@ -263,15 +280,30 @@ class Kinds:
         try:
             return body, cast(F, self._adapters[event.kind].validate_json(body, strict=True))
         except ValidationError as error:
-            faults = [f"its {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
-            raise ValueError(f"{type(event).__qualname__}, {'; '.join(faults)}") from None
+            raise ValueError(f"{type(event).__qualname__}, {'; '.join(_faults(error))}") from None
+
+
+def _places(error: ValidationError) -> Iterator[str]:
+    """The fields that are not what they should be."""
+    for fault in error.errors():
+        if fault["loc"]:
+            yield str(fault["loc"][0])
+        else:
+            yield "body"
+
+
+def _faults(error: ValidationError) -> Iterator[str]:
+    """The same, with what is wrong."""
+    for fault in error.errors():
+        place = ".".join(map(str, fault["loc"]))
+        yield f"its {place}: {fault['msg']}"
 
 
 def _check_class(each: type[Event]) -> None:
     """Raises ValueError for a class that cannot be a kind, or whose answers would be taken for messages."""
     if not hasattr(each, "kind"):
         raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind: ClassVar[str] = "…"`')
-    if issubclass(each, Input) and "answers" in [field.name for field in dataclasses.fields(each)]:
+    if issubclass(each, Input) and "answers" in _names(each):
         says = [base for base in each.__mro__ if "rank" in vars(base) and base is not Input]
         if not says:
             raise ValueError(
@@ -302,7 +334,7 @@ def fingerprint(*asked: object) -> str:
 def _plain(value: object) -> Any:
     """What stands for a value that is not JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _fields(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):
