@@ -6,12 +6,12 @@ A kill between any two of these leaves a `forgotten` entry that is pending: the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from daemon.engine.blanking import mark_of
-from daemon.engine.event import Event, Kinds
+from daemon.engine.event import Event, Kinds, chunks
 from daemon.engine.keys import part
 from daemon.engine.store import Store
 from daemon.engine.tables import Row
@@ -49,12 +49,6 @@ class Erased(Event):
     kind: ClassVar[str] = "erased"
 
 
-def chunks(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
-    """These, so many at a time."""
-    for start in range(0, len(seqs), CHUNK):
-        yield seqs[start : start + CHUNK]
-
-
 def blank(store: Store, kinds: Kinds, seqs: Sequence[int], by: int) -> None:
     """Blank the bodies of these entries, under the entry `by`; those that are blank already stay so.
 
@@ -73,7 +67,7 @@ def finish(store: Store, kinds: Kinds, now: float) -> None:
         seq, thread, kind, author, body, key, *_ = row
         forgotten = kinds.load(kind, body)
         assert isinstance(forgotten, Forgotten)
-        for some in chunks(forgotten.seqs):
+        for some in chunks(forgotten.seqs, CHUNK):
             blank(store, kinds, some, seq)
         store.scrub()
         store.begin()

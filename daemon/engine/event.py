@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast, get_type_hints
@@ -171,6 +171,12 @@ def seqs_of(entries: Iterable[Entry[Any]]) -> list[int]:
 def by_seq(entries: Iterable[Entry[E]]) -> list[Entry[E]]:
     """The same in the order in which they were written."""
     return sorted(entries, key=attrgetter("seq"))
+
+
+def chunks(seqs: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+    """These, so many at a time."""
+    for start in range(0, len(seqs), most):
+        yield seqs[start : start + most]
 
 
 def as_json(entry: Entry[Event]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from daemon.engine.at_hand import AtHand
 from daemon.engine.beside import Beside
-from daemon.engine.erasing import Erased, Forgotten, blank, chunks, erased_key, finish
-from daemon.engine.event import Entry, Event, Input
+from daemon.engine.erasing import CHUNK, Erased, Forgotten, blank, erased_key, finish
+from daemon.engine.event import Entry, Event, Input, chunks
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
@@ -260,7 +260,7 @@ class Journal(Reading):
 
     async def erase(self, forgotten: Entry[Forgotten]) -> None:
         """Bring it to its end: blank what is not blank yet, clear the file, and say so."""
-        for some in chunks(forgotten.event.seqs):
+        for some in chunks(forgotten.event.seqs, CHUNK):
             await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
         await self._writer.perform(Store.scrub)

@@ -57,7 +57,9 @@ class Reading:
         """The entry under this key."""
         with self._question:
             found = self._store.get(key)
-            return self._entry(found) if found else None
+            if found is None:
+                return None
+            return self._entry(found)
 
     def seq_of(self, key: str) -> int:
         """That of the entry under this key, which may be damaged; 0 where there is none."""
@@ -95,7 +97,10 @@ class Reading:
 
     def recorded(self, execution: str) -> list[Entry[Event]]:
         """All that it has recorded, before each restart and since; its last words are not among it."""
-        return [entry for path in self.paths(execution) for entry in self.under(path)]
+        found = list[Entry[Event]]()
+        for path in self.paths(execution):
+            found += self.under(path)
+        return found
 
     def of(self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None) -> list[Entry[E]]:
         """A thread's entries of these kinds (of all, where none is named) after a seq, in order.
@@ -116,7 +121,9 @@ class Reading:
         """A thread's last entry of this kind, before a seq if one is given."""
         with self._question:
             found = self._latest(thread, kind, before)
-            return self._entry(found) if found else None
+            if found is None:
+                return None
+            return self._entry(found)
 
     def latest_first(self, thread: str, kind: type[E]) -> Iterator[Entry[E]]:
         """A thread's entries of this kind, from the last one back; a live journal leaves out damaged ones."""
@@ -130,11 +137,17 @@ class Reading:
         """That of a thread's last entry of this kind, which may be damaged; 0 where there is none."""
         with self._question:
             found = self._latest(thread, kind)
-            return found[0] if found else 0
+        if found is None:
+            return 0
+        return found[0]
 
     def _latest(self, thread: str, kind: type[Event], before: int = ALWAYS) -> Stored | None:
-        rows = [self._store.latest(thread, name, before) for name in self.kinds.names([kind])]
-        return max((row for row in rows if row), default=None)
+        last: Stored | None = None
+        for name in self.kinds.names([kind]):
+            row = self._store.latest(thread, name, before)
+            if row and (last is None or last < row):
+                last = row
+        return last
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
@@ -148,9 +161,10 @@ class Reading:
     def seqs(self, *kinds: type[Event], since: int = 0, upto: int = ALWAYS) -> list[int]:
         """Which entries are of these kinds, after a seq and up to one, in order: for those who read them in
         parts."""
+        if upto == ALWAYS:
+            upto = self.last()
         with self._question:
-            last = self._store.last() if upto == ALWAYS else upto
-            return self._store.seqs(self.kinds.names(kinds), since, last)
+            return self._store.seqs(self.kinds.names(kinds), since, upto)
 
     def fields(
         self, kinds: Sequence[type[Event]], paths: Sequence[str], since: int = 0
@@ -191,7 +205,9 @@ class Reading:
         """What is pending, of these kinds or (none named) of all, in order: in one thread, or in all."""
         with self._question:
             rows = self._store.pending(self.kinds.names(kinds or [Event]), thread)
-            return self._of_all(rows) if thread is None else self._entries(rows)
+            if thread is None:
+                return self._of_all(rows)
+            return self._entries(rows)
 
     def pending_seqs(self, *kinds: type[Event]) -> list[int]:
         """Which pending entries are of these kinds, in order: for those who read them in parts."""
@@ -228,8 +244,7 @@ class Reading:
 
     def holds(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
-        with self._question:
-            return self._store.epoch(thread) == epoch
+        return self.epoch(thread) == epoch
 
     def epoch(self, thread: str) -> int | None:
         """The seq of the attempt that holds this thread."""
@@ -266,7 +281,9 @@ class Reading:
         Whoever asks for many seqs asks for the lowest first: the others mostly have the same answer.
         """
         since, until, at, then = self._first
-        lasts = at <= now if at is not None else (now, self.last() + 1) == (then, until)
+        lasts = at is not None and at <= now
+        if at is None:
+            lasts = now == then and self.last() + 1 == until
         if not (lasts and since <= seq < until):
             with self._question:
                 found = self._store.first_after(seq, now)
@@ -295,8 +312,9 @@ class Reading:
         """What the database itself finds wrong: the seq (0: the file), the rule, and what."""
         with self._question:
             found = [(0, "file", text) for text in self._store.problems()]
-            doubled = [(seq, "key", f"the key {key} was there before") for seq, key in self._store.doubled()]
-        return found + doubled
+            for seq, key in self._store.doubled():
+                found.append((seq, "key", f"the key {key} was there before"))
+        return found
 
     def folded(self) -> dict[str, list[tuple[Any, ...]]]:
         """The folded tables, row by row: what a replay must give again."""
@@ -349,7 +367,9 @@ class Question:
     ) -> None:
         if error is None:
             return
-        wrong = unreadable(error) if isinstance(error, sqlite3.Error) else error
+        wrong = error
+        if isinstance(error, sqlite3.Error):
+            wrong = unreadable(error)
         if isinstance(wrong, JournalDamaged):
             self._found(wrong)
         if wrong is not error:

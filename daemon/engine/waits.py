@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from daemon.engine.event import Entry, Input, fingerprint, seqs_of
+from daemon.engine.event import Entry, Input, chunks, fingerprint, seqs_of
 from daemon.engine.exceptions import EngineError, Fenced, JournalDamaged
 from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import parent_of, part
@@ -126,7 +126,7 @@ class Waits:
         upto = self._journal.last()
         waiting = self._journal.pending_seqs(Waiting)
         right = {entry.cause: entry.event.right for entry in self._journal.kind(ClockSet)}
-        for some in _chunks(waiting):
+        for some in chunks(waiting, SOME):
             for entry in self._sound(some):
                 self._add(entry)
                 if entry.seq in right:
@@ -214,7 +214,7 @@ class Waits:
         """Those that were touched, and are over, become inputs. One that cannot stands in no other's way: it
         is looked at again a little later."""
         failed = list[BaseException]()
-        for some in _chunks(sorted(self._touched)):
+        for some in chunks(sorted(self._touched), SOME):
             looks = [self._end(seq, now) for seq in some]
             results = await asyncio.gather(*looks, return_exceptions=True)
             self._touched.difference_update(some)
@@ -233,31 +233,39 @@ class Waits:
         if known.at > now and known.due is not None:
             await self._ask_when_right(seq, known, now)
         upto = self._journal.last()
-        missing = self._journal.still_pending(known.closed) if known.closed else []
+        missing = list[int]()
+        if known.closed:
+            missing = self._journal.still_pending(known.closed)
         matched = self._matched(seq, known, upto)
         if not known.is_over(now, missing, matched):
             return
+        if known.matching is None:
+            upto = 0
         for waiting in self._sound([seq]):
             if self._journal.is_pending(seq) and not self._has_woken(waiting):
                 woke = Woke(
                     answers=waiting.key,
                     missing=tuple(missing),
                     matched=matched,
-                    upto=upto if known.matching else 0,
+                    upto=upto,
                     note=waiting.event.note,
                 )
                 await self._wake(waiting, woke)
         self._drop(seq)
 
     async def _wake(self, waiting: Entry[Waiting], woke: Woke) -> None:
-        event: Input = woke if waiting.event.resumes else self._reminder(waiting, woke)
+        event: Input = woke
+        closes = list[int]()
+        if not waiting.event.resumes:
+            event = self._reminder(waiting, woke)
+            closes = [waiting.seq]
         with suppress(Fenced):  # it was closed just now
             await self._journal.append(
                 waiting.thread,
                 event,
                 key=part(waiting.key, "woke"),
                 cause=waiting.seq,
-                closes=() if waiting.event.resumes else [waiting.seq],
+                closes=closes,
                 requires=waiting.seq,
             )
         self._came[waiting.thread] = None
@@ -271,7 +279,9 @@ class Waits:
         after it that is not of the future. It is written down, so that it lasts no longer in another life."""
         [waiting] = self._journal.many([seq])
         right = self._journal.first_after(seq, now)
-        event = ClockSet(ahead=waiting.at, right=now if right is None else right)
+        if right is None:
+            right = now
+        event = ClockSet(ahead=waiting.at, right=right)
         key = part(waiting.key, "clock")
         found, _ = await self._journal.append(waiting.thread, event, key=key, cause=seq)
         self._set_right(seq, found.event.right)
@@ -311,15 +321,11 @@ class Waits:
         return [entry.seq for entry in fitting if self._fits(match.about, entry)]
 
 
-def _chunks(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(seqs), SOME):
-        yield seqs[start : start + SOME]
-
-
 def _awaited(match: Match) -> list[Place]:
     """Where what matches may come."""
-    thread = "" if match.anywhere else match.thread
-    return [(kind, thread, match.anywhere or match.tree) for kind in match.kinds]
+    if match.anywhere:
+        return [(kind, "", True) for kind in match.kinds]
+    return [(kind, match.thread, match.tree) for kind in match.kinds]
 
 
 def _places_of(kind: str, thread: str) -> Iterator[Place]:

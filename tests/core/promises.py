@@ -168,7 +168,7 @@ SPEAKS = (
     rule(
         "a watch that woke is paid",
         "engine/waits.py",
-        "                closes=() if waiting.event.resumes else [waiting.seq],\n",
+        "            closes = [waiting.seq]\n",
         "",
         "tests/tools/test_verify.py::test_a_journal_of_the_real_daemon_is_clean",
     ),

@@ -39,8 +39,8 @@ WAITING: tuple[Mutant, ...] = (
     rule(
         "waits: the program says what a watch becomes",
         "engine/waits.py",
-        "woke if waiting.event.resumes else self._reminder(waiting, woke)",
-        "woke",
+        "event = self._reminder(waiting, woke)",
+        "event = woke",
         f"{WAITS}a_watch_becomes_what_the_program_makes_of_it",
     ),
     rule(
@@ -67,7 +67,7 @@ WAITING: tuple[Mutant, ...] = (
     rule(
         "waits: a look at those alone that what came can have ended",
         "engine/waits.py",
-        "return [(kind, thread, match.anywhere or match.tree) for kind in match.kinds]",
+        "return [(kind, match.thread, match.tree) for kind in match.kinds]",
         'return [(kind, "", True) for kind in match.kinds]',
         f"{WAITS}a_thousand_that_wait_cost_a_sweep_nothing",
     ),
