@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 from daemon.engine.erasing import Forgotten
@@ -38,8 +37,13 @@ class AtHand:
 
     def after(self, since: int, names: Sequence[str], at: float) -> list[Entry[Any]]:
         """What is here of these kinds after a seq, from a time on, in order."""
-        later = [*takewhile(lambda one: one.seq > since, reversed(self._written))]
-        return [self._read(one) for one in reversed(later) if one.row.kind in names and one.row.at >= at]
+        found = list[Entry[Any]]()
+        for one in reversed(self._written):
+            if one.seq <= since:
+                break
+            if one.row.kind in names and one.row.at >= at:
+                found.append(self._read(one))
+        return found[::-1]
 
     def _read(self, one: Written) -> Entry[Any]:
         return written_as(one.row, one.seq, self._kinds.load(one.row.kind, one.row.body))

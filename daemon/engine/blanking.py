@@ -25,9 +25,12 @@ def blanked(value: T) -> T:
     """
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__qualname__} is no dataclass")
-    stays = _stays(type(value))
-    fields = [field.name for field in dataclasses.fields(value) if field.name not in stays]
-    return dataclasses.replace(value, **{name: _blank(type(value), name, value) for name in fields})
+    stays, hints = _stays(type(value)), _hints(type(value))
+    emptied = dict[str, Any]()
+    for field in dataclasses.fields(value):
+        if field.name not in stays:
+            emptied[field.name] = _blank(getattr(value, field.name), hints[field.name])
+    return dataclasses.replace(value, **emptied)
 
 
 def marked(fields: Mapping[str, Any], by: int) -> str:
@@ -40,12 +43,13 @@ def mark_of(body: str) -> int:
     if not body.startswith(START):
         return 0
     digits = body[len(START) :].partition(",")[0].rstrip("}")
-    return int(digits) if digits.isdecimal() else 0
+    if not digits.isdecimal():
+        return 0
+    return int(digits)
 
 
-def _blank(kind: type, name: str, holder: object) -> Any:
-    value = getattr(holder, name)
-    if _hints(kind)[name] is Any:
+def _blank(value: Any, hint: Any) -> Any:
+    if hint is Any:
         return None
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -55,16 +59,18 @@ def _blank(kind: type, name: str, holder: object) -> Any:
         return {}
     if dataclasses.is_dataclass(value):
         return blanked(value)
-    numbers = all(isinstance(one, int | float) for one in value)
-    return value if numbers else type(value)()
+    if all(isinstance(one, int | float) for one in value):
+        return value
+    return type(value)()
 
 
 @functools.cache
 def _stays(kind: type) -> frozenset[str]:
     """What this class and those that it derives from say, and the fields that hold codes alone."""
-    said = {name for base in kind.__mro__ for name in vars(base).get("stays", ())}
-    codes = {name for name, hint in _hints(kind).items() if _is_code(hint)}
-    return frozenset(said | codes)
+    stays = {name for name, hint in _hints(kind).items() if _is_code(hint)}
+    for base in kind.__mro__:
+        stays.update(vars(base).get("stays", ()))
+    return frozenset(stays)
 
 
 def _is_code(hint: Any) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
+from daemon.engine.attempts import turn_of
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent, seq_fields
 from daemon.engine.keys import PART, root_of
@@ -113,12 +114,11 @@ class Ledger:
         if isinstance(event, Forgotten):
             self.forgotten[entry.seq] = event.seqs
         elif isinstance(event, TurnBegan):
-            turn = entry.key.removesuffix("/began")
             self.halves[entry.thread] = Half(
                 began=entry.seq,
                 execution=event.execution,
                 inputs=event.inputs,
-                paths=tuple(f"{name}{mark}" for name in (event.execution, turn) for mark in ("/", "~", PART)),
+                paths=(*_beginnings(event.execution), *_beginnings(turn_of(entry))),
             )
             self.seen[event.execution].update(event.inputs)
         elif isinstance(event, Received) and half:
@@ -132,10 +132,15 @@ class Ledger:
 
     def goes_on(self, thread: str) -> bool:
         """Is anything pending in this thread, or under it?"""
-        return any(
-            waiting and (name == thread or name.startswith(f"{thread}."))
-            for name, waiting in self.pending.items()
-        )
+        for name, waiting in self.pending.items():
+            if waiting and (name == thread or name.startswith(f"{thread}.")):
+                return True
+        return False
+
+
+def _beginnings(name: str) -> tuple[str, ...]:
+    """How the keys begin of what belongs to a turn, or an execution, of this name."""
+    return f"{name}/", f"{name}~", f"{name}{PART}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,15 @@ def everything(_: type[Event]) -> bool:
 
 def _names_others(event: Any) -> bool:
     return bool(seq_fields(event))
+
+
+def _owes_a_receipt(event: type[Event]) -> bool:
+    """Is it one, or may it come where one is missing?"""
+    return bool(event.receipt_of) or issubclass(event, TurnEnded)
+
+
+def _is_within_turn(event: type[Event]) -> bool:
+    return event.within_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,8 +311,8 @@ RULES: tuple[Rule, ...] = (
     Rule(refers, _names_others),
     Rule(turn, These((TurnBegan, TurnResumed, TurnEnded))),
     Rule(answered, These((TurnEnded,))),
-    Rule(receipt, lambda event: bool(event.receipt_of) or issubclass(event, TurnEnded)),
+    Rule(receipt, _owes_a_receipt),
     Rule(woke, These((Input,))),
-    Rule(step, lambda event: event.within_turn),
+    Rule(step, _is_within_turn),
     Rule(blank, everything),
 )

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.reading import Reading
-from daemon.engine.rows import closed_by, entry_of, strays
+from daemon.engine.rows import entry_of, seqs_in
 from daemon.engine.rules import RULES, Ledger, Rule
 from daemon.engine.tables import Stored
 
@@ -52,33 +53,41 @@ class Verdict:
     pending: Sequence[Pending]
 
     def __str__(self) -> str:
+        entries = _counted(self.entries, "entry", "entries")
+        faults = "clean"
+        if self.violations:
+            faults = _counted(len(self.violations), "violation", "violations")
         waits = ", ".join(map(str, self.pending))
-        violations = "1 violation" if len(self.violations) == 1 else f"{len(self.violations)} violations"
-        faults = violations if self.violations else "clean"
-        entries = "1 entry" if self.entries == 1 else f"{self.entries} entries"
         return f"{entries}, {faults}; pending: {waits or 'nothing'}"
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    if number == 1:
+        return f"1 {one}"
+    return f"{number} {many}"
 
 
 def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
     """Look at the whole journal, with these rules more. Raises JournalError where it cannot be read."""
     ledger = Ledger(reading.kinds)
-    findings = list(_findings(reading, ledger, [*RULES, *rules]))
-    found = [Violation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
-    return Verdict(
-        entries=ledger.count,
-        violations=sorted(found, key=lambda one: one.seq),
-        pending=list(_pending(ledger)),
-    )
+    findings = sorted(_findings(reading, ledger, [*RULES, *rules]), key=itemgetter(0))
+    violations = [Violation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
+    return Verdict(entries=ledger.count, violations=violations, pending=list(_pending(ledger)))
 
 
 def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
     yield from reading.problems()
-    asked = {each.kind: [rule for rule in rules if rule.concerns(each)] for each in ledger.kinds}
+    asked = dict[str, Sequence[Rule]]()
+    for each in ledger.kinds:
+        asked[each.kind] = [rule for rule in rules if rule.concerns(each)]
     for row in reading.rows():
         seq = row[0]
         missing = ledger.last + 1
         if missing < seq:  # entries are never deleted, and their seqs leave no gap
-            yield missing, "gone", "this entry is gone" if missing == seq - 1 else f"gone up to {seq - 1}"
+            gone = "this entry is gone"
+            if missing < seq - 1:
+                gone = f"gone up to {seq - 1}"
+            yield missing, "gone", gone
         yield from _look_at(row, ledger, asked)
     yield from _forgotten(ledger)
     yield from _folded(reading.folded(), ledger)
@@ -97,7 +106,7 @@ def _look_at(row: Stored, ledger: Ledger, asked: Mapping[str, Sequence[Rule]]) -
         by = mark_of(str(row[4]))
         if by:
             ledger.blank[seq] = by
-        ledger.stands(seq, str(thread), str(kind), () if "closes" in strays(row) else closed_by(closes))
+        ledger.stands(seq, str(thread), str(kind), seqs_in(closes) or ())
         return
     for rule in asked[entry.kind]:
         for named, text in rule.check(ledger, entry):
@@ -120,7 +129,9 @@ def _forgotten(ledger: Ledger) -> Findings:
 
 
 def _pending(ledger: Ledger) -> Iterator[Pending]:
-    counts = Counter(kind for waiting in ledger.pending.values() for kind in waiting.values())
+    counts = Counter[str]()
+    for waiting in ledger.pending.values():
+        counts.update(waiting.values())
     for each in ledger.kinds:
         if counts[each.kind]:
             yield Pending(kind=each.kind, state=each.state, count=counts[each.kind])
@@ -128,9 +139,10 @@ def _pending(ledger: Ledger) -> Iterator[Pending]:
 
 def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: Ledger) -> Findings:
     """The folded tables are what the replay has come to."""
-    replayed = {
-        seq: (thread, kind) for thread, waiting in ledger.pending.items() for seq, kind in waiting.items()
-    }
+    replayed = dict[int, tuple[str, str]]()
+    for thread, waiting in ledger.pending.items():
+        for seq, kind in waiting.items():
+            replayed[seq] = (thread, kind)
     pending = {seq: (thread, kind) for seq, thread, kind in stored["pending"]}
     for seq in replayed.keys() | pending.keys():
         here, there = pending.get(seq), replayed.get(seq)
@@ -144,4 +156,7 @@ def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: Ledger) -> 
 
 
 def _shown(pending: tuple[str, str] | None) -> str:
-    return f"a pending {pending[1]} of {pending[0]}" if pending else "nothing pending"
+    if pending is None:
+        return "nothing pending"
+    thread, kind = pending
+    return f"a pending {kind} of {thread}"

@@ -124,8 +124,8 @@ UNAWAITED: tuple[Mutant, ...] = (
     rule(
         "at hand: each reader is given events of its own",
         "engine/at_hand.py",
-        "self._read(one) for one in reversed(later)",
-        "self.__dict__.setdefault(one.seq, self._read(one)) for one in reversed(later)",
+        "found.append(self._read(one))",
+        "found.append(self.__dict__.setdefault(one.seq, self._read(one)))",
         f"{AT_HAND}what_a_program_changes_of_it_nobody_else_is_told",
     ),
     rule(
