@@ -41,6 +41,11 @@ class Described:
     description: str
     args: Model = None
 
+    @property
+    def line(self) -> str:
+        """How it is written, and what it does."""
+        return help_line(self.name, self.args, self.description)
+
 
 def help_line(name: str, args: Model, description: str = "") -> str:
     """How it is written, and what it does: `notes.read {"ids": [whole number, …]}: description`."""
@@ -55,7 +60,7 @@ def help_line(name: str, args: Model, description: str = "") -> str:
 
 def help_page(one: Described) -> str:
     """The line of a command, the names that it has besides, and what each argument means."""
-    lines = [help_line(one.name, one.args, one.description)]
+    lines = [one.line]
     other = [alias for alias, names in ALIASES.items() if one.name in names]
     if other:
         lines.append(f"Also called {', '.join(other)}.")
@@ -70,7 +75,7 @@ def help_text(commands: Sequence[Described], about: str = "") -> str:
     """
     about = about.strip()
     if not about:
-        return "\n".join(help_line(one.name, one.args, one.description) for one in commands)
+        return "\n".join([one.line for one in commands])
     meant = ALIASES.get(about, (about,))
     found = [one for one in commands if one.name in meant]
     if found:
@@ -99,9 +104,10 @@ def argument_lines(args: Model) -> Iterator[str]:
     schema = _schema(args)
     needed = schema.get("required", ())
     for name, one in schema.get("properties", {}).items():
-        said = "" if name in needed else ", may be left out"
-        form = f"{_form(one, schema.get('$defs', {}), 0)}{_bounds(one)}"
-        yield f"- `{name}` ({form}{said}): {one.get('description', 'no more is said of it')}"
+        form = _form(one, schema.get("$defs", {}), 0) + _bounds(one)
+        if name not in needed:
+            form += ", may be left out"
+        yield f"- `{name}` ({form}): {one.get('description', 'no more is said of it')}"
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
@@ -120,9 +126,13 @@ def _bounds(schema: Mapping[str, Any]) -> str:
 @cache  # it takes half a millisecond, and each start tells of all commands
 def _schema(args: Model) -> Mapping[str, Any]:
     """The schema of arguments; one that holds itself says only where it stands."""
-    schema = args.model_json_schema() if args else {}
+    if args is None:
+        return {}
+    schema = args.model_json_schema()
     name = schema.get("$ref", "").rpartition("/")[2]
-    return {**schema["$defs"][name], "$defs": schema["$defs"]} if name else schema
+    if not name:
+        return schema
+    return {**schema["$defs"][name], "$defs": schema["$defs"]}
 
 
 def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
@@ -133,11 +143,13 @@ def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str
         return _form(defs.get(str(schema["$ref"]).rpartition("/")[2], {}), defs, depth + 1)
     several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
     if several:
-        return " or ".join(_form(one, defs, depth) for one in several if one.get("type") != "null")
+        forms = [_form(one, defs, depth) for one in several if one.get("type") != "null"]
+        return " or ".join(forms)
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
     if "enum" in schema:
-        return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
+        values = [json.dumps(one, ensure_ascii=False) for one in schema["enum"]]
+        return " or ".join(values)
     if schema.get("type") == "array":
         return f"[{_form(schema.get('items', {}), defs, depth + 1)}, …]"
     if schema.get("type") == "object":
@@ -152,7 +164,9 @@ def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> s
     needed = schema.get("required", ())
     parts = list[str]()
     for name, one in schema.get("properties", {}).items():
-        mark = "" if name in needed else "?"
+        mark = "?"
+        if name in needed:
+            mark = ""
         parts.append(f'"{name}"{mark}: {_form(one, defs, depth + 1)}')
     more = schema.get("additionalProperties")
     if isinstance(more, Mapping):

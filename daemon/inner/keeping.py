@@ -34,27 +34,33 @@ class Kept:
 
     async def versions(self, seq: int) -> Sequence[int]:
         """All entries in which the record stands whose text this one holds; none: it holds none."""
-        entry = next(iter(self._journal.many([seq])), None)
-        if entry is None or not isinstance(entry.event, CommandRan):
+        entry = self._journal.at(seq)
+        ran = entry.event
+        if not isinstance(ran, CommandRan):
             return ()
-        first = int(entry.event.args.get("id", seq)) if entry.event.name.endswith(CHANGE) else seq
-        later = [
-            one.seq
-            for one in self._journal.kind(CommandRan, since=first)
-            if one.event.name.endswith(CHANGE) and one.event.args.get("id") == first
-        ]
-        return [first, *later]
+        first = seq
+        if ran.name.endswith(CHANGE):
+            first = int(ran.args.get("id", seq))
+        later = self._journal.kind(CommandRan, since=first)
+        return [first, *[one.seq for one in later if _changes(one.event, first)]]
 
     def _known(self, record: Record) -> KnownNote:
-        channel = self._places.of(record.view) if record.view else None
+        audience = "public"
+        channel = self._places.of(record.view)
+        if channel:
+            audience = channel.before(ALWAYS).audience
         return KnownNote(
             seq=record.wrote,
             text=words(record),
-            place=channel.name if channel else "",
-            audience=channel.before(ALWAYS).audience if channel else "public",
+            place=self._places.name(record.view),
+            audience=audience,
             at=record.changed_at,
             fixed=True,
         )
+
+
+def _changes(ran: CommandRan, record: int) -> bool:
+    return ran.name.endswith(CHANGE) and ran.args.get("id") == record
 
 
 def shared(records: Records) -> BringShared:

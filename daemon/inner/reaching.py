@@ -6,7 +6,7 @@ What has to be opened in Slack is opened by Doors (slack/doors.py); all else is 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -75,8 +75,9 @@ class Addresses(Projection):
     def _clear(self) -> None:
         self.people: dict[str, str] = {}
         self.bots: dict[str, str] = {}
-        self.channels: dict[str, tuple[str, str]] = {}
-        """By id: what it is called, and a thread in it."""
+        self.channels: dict[str, str] = {}
+        self.threads: dict[str, str] = {}
+        """By channel: a thread in it."""
         self.met: dict[str, dict[str, None]] = {}
         """By bot: the channels in which it spoke, the latest last."""
         self.heard: dict[str, dict[str, str]] = {}
@@ -85,11 +86,11 @@ class Addresses(Projection):
 
     def _take(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, Opened):
-            self._channel_of[entry.thread] = entry.event.channel
+            channel = entry.event.channel
+            self._channel_of[entry.thread] = channel
             if entry.event.where == "channel":
-                known, _ = self.channels.get(entry.event.channel, ("", ""))
-                name = called_now(known, entry.event.place)
-                self.channels[entry.event.channel] = (name, entry.thread)
+                self.channels[channel] = called_now(self.channels.get(channel, ""), entry.event.place)
+                self.threads[channel] = entry.thread
             return
         said = entry.event
         if said.bot:
@@ -124,11 +125,7 @@ class Reach:
         """The thread of the conversation, person or channel that `to` names; empty: nobody knows it."""
         known = await self._known()
         if to.startswith("sess-"):
-            opened = self._journal.latest(to, Opened) if "." not in to else None
-            if opened is None or opened.event.where == "terminal":
-                return ""
-            await self._doors.look(to)
-            return to
+            return await self._conversation(to)
         channel = self._channel(known, to)
         if channel:
             return await self._doors.top(channel)
@@ -137,6 +134,13 @@ class Reach:
             return ""
         return await self._doors.direct(person)
 
+    async def _conversation(self, thread: str) -> str:
+        opened = self._journal.latest(thread, Opened)
+        if opened is None or opened.event.where == "terminal" or "." in thread:
+            return ""
+        await self._doors.look(thread)
+        return thread
+
     async def direct(self, person: str) -> str:
         """The thread of what is said to this person unasked; empty where there can be none."""
         return await self._doors.direct(person)
@@ -144,13 +148,16 @@ class Reach:
     async def meeting(self, to: str) -> str:
         """The thread at the top of a channel in which both are: the one that `to` names, or else any; empty
         where there is none."""
-        known, neighbour = await self._known(), await self.neighbour(to)
+        neighbour = await self.neighbour(to)
+        if not neighbour:
+            return ""
+        known = await self._known()
         _, named = _parts(to)
         channels = [*reversed(known.met.get(neighbour, {})), *reversed(known.channels)]
         if named:
             channels = [self._channel(known, named)]
-        for channel in list(dict.fromkeys(filter(None, channels)))[:MOST_ASKED]:
-            if neighbour and await self._doors.are_in(channel, neighbour):
+        for channel in list(dict.fromkeys(channels))[:MOST_ASKED]:
+            if channel and await self._doors.are_in(channel, neighbour):
                 return await self._doors.top(channel)
         return ""
 
@@ -158,10 +165,14 @@ class Reach:
         """The id of the neighbour that `to` names ("Echo", "Echo in #general"); empty: nobody knows it."""
         known = await self._known()
         called, _ = _parts(to)
-        one = _id_in(PERSON, called)
-        if one:
-            return one if one in self._neighbours else ""
-        names = {bot: known.bots.get(bot) or await self._doors.name(bot) for bot in self._neighbours}
+        id = _id_in(PERSON, called)
+        if id in self._neighbours:
+            return id
+        if id:
+            return ""
+        names = dict[str, str]()
+        for bot in self._neighbours:
+            names[bot] = known.bots.get(bot) or await self._doors.name(bot)
         return _only(names, called.removeprefix("@"))
 
     async def known(self, views: Views, view: str) -> str:
@@ -169,13 +180,14 @@ class Reach:
         spoke there."""
         known = await self._known()
         knows = views.knowing(view)
-        places = [name for name, thread in known.channels.values() if knows(thread)]
-        people = sorted(
-            {name for id, name in known.people.items() if any(map(knows, known.heard[id].values()))}
-        )
+        places = {name for id, name in known.channels.items() if knows(known.threads[id])}
+        people = set[str]()
+        for id, name in known.people.items():
+            if any(knows(thread) for thread in known.heard[id].values()):
+                people.add(name)
         return (
             "a conversation by its id (sess-…), a person by name or id"
-            f"{_for_example(people)}, or a channel by name or id{_for_example(sorted(set(places)))}"
+            f"{_for_example(people)}, or a channel by name or id{_for_example(places)}"
         )
 
     async def called(self, thread: str) -> str:
@@ -191,7 +203,9 @@ class Reach:
     def person(self, thread: str) -> str:
         """Whose DM it is; empty where it is none."""
         opened = self._journal.latest(thread, Opened)
-        return opened.event.user if opened and opened.event.where == "dm" else ""
+        if opened is None or opened.event.where != "dm":
+            return ""
+        return opened.event.user
 
     def mentions_neighbour(self, text: str) -> bool:
         """Would it call a neighbour?"""
@@ -206,8 +220,13 @@ class Reach:
         """How many messages the inner life has sent in this UTC day."""
         today = midnight(self._clock.now())
         found: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=today)
-        ran = [one.event for one in found if one.at < today + DAY]  # later ones: the clock was once ahead
-        return sum(one.name == SEND and one.ok and not one.taken_from for one in ran)
+        sent = 0
+        for entry in found:
+            ran = entry.event
+            of_today = entry.at < today + DAY  # else the clock was once ahead
+            if of_today and ran.name == SEND and ran.ok and not ran.taken_from:
+                sent += 1
+        return sent
 
     def met_today(self) -> int:
         """How many messages went to and came from bots in this UTC day."""
@@ -222,7 +241,7 @@ class Reach:
         by_id = _id_in(CHANNEL, to)
         if by_id or not to.startswith("#"):
             return by_id
-        return _only({id: name for id, (name, _) in known.channels.items()}, to)
+        return _only(known.channels, to)
 
 
 def _parts(to: str) -> tuple[str, str]:
@@ -234,17 +253,25 @@ def _parts(to: str) -> tuple[str, str]:
 
 def _id_in(form: re.Pattern[str], to: str) -> str:
     found = form.fullmatch(to.strip())
-    return found[1] if found else ""
+    if found is None:
+        return ""
+    return found[1]
 
 
-def _only(names: dict[str, str], called: str) -> str:
+def _only(names: Mapping[str, str], called: str) -> str:
     """Whoever alone is called so; empty where nobody is, or several are."""
-    found = [id for id, name in names.items() if name and name.casefold() == called.strip().casefold()]
-    return found[0] if len(found) == 1 else ""
+    called = called.strip().casefold()
+    found = [id for id, name in names.items() if name and name.casefold() == called]
+    if len(found) != 1:
+        return ""
+    return found[0]
 
 
-def _for_example(names: Sequence[str]) -> str:
-    return f" ({', '.join(names[:MOST_NAMED])})" if names else ""
+def _for_example(names: Iterable[str]) -> str:
+    named = sorted(names)[:MOST_NAMED]
+    if not named:
+        return ""
+    return f" ({', '.join(named)})"
 
 
 def _plain(text: str) -> str:

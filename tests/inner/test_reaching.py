@@ -17,4 +17,4 @@ async def test_a_channel_keeps_its_name_where_slack_does_not_say_it(tmp_path: Pa
         for place in ("a channel", "#attic", "a channel"):
             last = await office.open("C1", place=place)
         await addresses.update()
-        assert addresses.channels == {"C1": ("#attic", last)}
+        assert (addresses.channels, addresses.threads) == ({"C1": "#attic"}, {"C1": last})
