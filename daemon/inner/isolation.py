@@ -31,8 +31,10 @@ def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str
     """
     soul_home = home.parent.absolute()
     ours = {*files(soul_home), soul_home / READS, home.absolute()}
-    others = [path for path in soul_home.iterdir() if path not in ours]
-    shown = [word for path in others for word in ("--ro-bind-try", str(path), str(path))]
+    shown = list[str]()
+    for path in soul_home.iterdir():
+        if path not in ours:
+            shown += ["--ro-bind-try", str(path), str(path)]
     if ENV.is_file():
         shown += ["--ro-bind", EMPTY, str(ENV.absolute())]
     return [

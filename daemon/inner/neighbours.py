@@ -60,20 +60,29 @@ class Neighbours:
 
         In Slack's order: what was said before the soul came is written down later.
         """
-        hops = 1 if self._places.said_unasked(team, channel, root) else 0
+        hops = 0
+        if self._places.said_unasked(team, channel, root):
+            hops = 1
         opened = self._journal.get(thread_key(team, channel, root))
         if opened is None:
             return hops
         found: list[Entry[Any]] = self._journal.of(opened.thread, Message, Heard, StopAsked, Press, Spoken)
         speeches = set[int | None]()
         said_here = [entry for entry in found if not is_context(entry.key)]
-        for entry in sorted(said_here, key=lambda entry: Decimal(entry.event.ts)):
+        for entry in sorted(said_here, key=_said_at):
             if isinstance(entry.event, Spoken):
-                hops += entry.cause not in speeches
+                if entry.cause not in speeches:
+                    hops += 1
                 speeches.add(entry.cause)
+            elif entry.event.bot:
+                hops += 1
             else:
-                hops = hops + 1 if entry.event.bot else 0
+                hops = 0
         return hops
+
+
+def _said_at(entry: Entry[Any]) -> Decimal:
+    return Decimal(entry.event.ts)
 
 
 def _is_mesh(event: Message | CommandRan) -> bool:

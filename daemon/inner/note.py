@@ -103,12 +103,15 @@ class Filter:
         try:
             read = _reader().validate_python(given)
         except ValidationError as error:
-            raise ValueError("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None
+            faults = [f"{one['loc'][0]}: {one['msg']}" for one in error.errors()]
+            raise ValueError("; ".join(faults)) from None
         return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))
 
     def priorities(self) -> tuple[Priority, ...]:
         """Those that are meant."""
-        return PRIORITIES[PRIORITIES.index(self.priority) :] if self.priority else PRIORITIES
+        if not self.priority:
+            return PRIORITIES
+        return PRIORITIES[PRIORITIES.index(self.priority) :]
 
     def fits(self, note: Note, knows: Knows) -> bool:
         """Is this note meant, as far as it and its tags may be known?"""
@@ -134,7 +137,7 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
 
     A change of something is no note of its own, and neither is a command to the daemon.
     """
-    event, source = entry.event, source_of(entry, where)
+    source = source_of(entry, where)
     if source is None:
         return None
     return Note(
@@ -145,7 +148,7 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
         priority=PRIORITY_OF.get(source, "normal"),
         at=entry.at,
         tags=written(entry),
-        in_hand=isinstance(event, Message | InnerMessage),
+        in_hand=isinstance(entry.event, Message | InnerMessage),
     )
 
 
@@ -157,8 +160,9 @@ def source_of(entry: Entry[Any], where: str) -> Source | None:
         case Reacted(removed=False):
             return "reaction"
         case InnerMessage(status=status, code=code) if status or code == COLLECTED:
-            thread = entry.thread
-            return None if "." in thread or thread == INNER else "branch"
+            if "." in entry.thread or entry.thread == INNER:
+                return None
+            return "branch"
         case Message(command=command) if command:
             return None
         case Message() | Heard() | Noticed() as said if said.note not in CHANGES:
@@ -166,14 +170,17 @@ def source_of(entry: Entry[Any], where: str) -> Source | None:
                 return "bot"
             if where == "dm":
                 return "dm"
-            mentioned = isinstance(said, Message) and said.address == "mention"
-            return "mention" if mentioned else "channel"
+            if isinstance(said, Message) and said.address == "mention":
+                return "mention"
+            return "channel"
     return None
 
 
 def written(entry: Entry[Any]) -> tuple[Tag, ...]:
     """The tags that stand in the words of an entry."""
-    names = hashtags(entry.event.text) if isinstance(entry.event, Said) else []
+    if not isinstance(entry.event, Said):
+        return ()
+    names = hashtags(entry.event.text)
     return tuple(Tag(name=name, view=entry.thread, written=True) for name in names)
 
 

@@ -97,8 +97,12 @@ class ProcessLog(Projection):
         self._unplaced.setdefault(execution_of(entry.key), []).append(seq)
 
     def _end_branch(self, entry: Entry[Any], ended: ThreadEnded) -> None:
-        status: Status = "ok" if ended.status == "completed" else "error"
-        result = ended.result if isinstance(ended.result, str) else ""
+        status: Status = "error"
+        if ended.status == "completed":
+            status = "ok"
+        result = ""
+        if isinstance(ended.result, str):
+            result = ended.result
         for seq in entry.closes:
             if seq in self._all and self._all[seq].branch:
                 self._change(seq, status=status, ended=entry.at, result=result)
@@ -108,14 +112,12 @@ class ProcessLog(Projection):
             self._change(seq, view=ran.view)
         if not ran.ok:
             return
-        if ran.name == MARK and self._ended(ran.args.get("id")):
-            self._change(ran.args["id"], status="close")
+        if ran.name == MARK:
+            process = self._all.get(ran.args.get("id", 0))
+            if process and process.ended is not None:
+                self._change(process.id, status="close")
         elif ran.name == CLEANUP:
             self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
-
-    def _ended(self, id: object) -> bool:
-        one = self._all.get(id) if isinstance(id, int) else None
-        return one is not None and one.ended is not None
 
     def _change(self, seq: int, **fields: Any) -> None:
         if seq in self._all:

@@ -118,8 +118,9 @@ class _Walk:
         if self._section:
             self._close(self._section, mark.start(), mark.end(), closed=True)
             self._section = None
-            self._left = mark.end() if self._fence else -1
-            self._fence = None
+            if self._fence:
+                self._left = mark.end()
+                self._fence = None
         elif self._fence is None:
             self._strays.append((mark.start(), UNOPENED))
 

@@ -177,7 +177,9 @@ class Supervisor:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
+        if task.cancelled():
+            return
+        error = task.exception()
         if error:
             said = "The supervisor failed at: %s. Start the daemon anew."
             log.critical(said, task.get_name(), exc_info=error)
@@ -251,7 +253,9 @@ class Supervisor:
         if program is None:
             raise ValueError("its program is not on this machine; an owner can mend that")
         argv = [program, *recipe.fill(event.slots)[1:]]
-        return isolated(self._tool, argv, self._home, folder / "work") if self._tool else argv
+        if not self._tool:
+            return argv
+        return isolated(self._tool, argv, self._home, folder / "work")
 
     def _start(self, folder: Path, argv: list[str], seconds: float) -> int:
         """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
@@ -302,7 +306,8 @@ class Supervisor:
                 watched = os.pidfd_open(pid)
             except ProcessLookupError:
                 return
-            loop, ended = asyncio.get_running_loop(), Flag()
+            loop = asyncio.get_running_loop()
+            ended = Flag()
             loop.add_reader(watched, ended.set)
             try:
                 await ended.wait()

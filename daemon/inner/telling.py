@@ -78,7 +78,7 @@ def shown(kept: Written, secrets: Collection[str], most: int, place: str) -> str
     head, tail = harmless(kept.head), harmless(kept.tail)
     if kept.lost:
         head, tail = masked_begin(head, secrets), masked_end(tail, secrets)
-        left = kept.lost + sum(_over(text, most) for text in (head, tail))
+        left = kept.lost + _over(head, most) + _over(tail, most)
         head, tail = head[: most // 2], tail[-(most // 2) :]
     else:
         whole = masked(head, secrets).strip()

@@ -48,11 +48,12 @@ def main(place: str, text: str) -> None:
     signal.set_wakeup_fd(sent, warn_on_full_buffer=False)
     asked: list[int] = []
 
-    def stop(number: int, _: FrameType | None) -> None:
-        asked.append(number)
+    def hear(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            asked.append(number)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGTERM, hear)
+    signal.signal(signal.SIGCHLD, hear)  # it only wakes
     if asked or time.time() > order["until"] or not claim(folder):
         return
     status = Run(folder, order, asked, wakes).end()
@@ -142,23 +143,22 @@ class Run:
                 preexec_fn=self._bound,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            reason = error.strerror if isinstance(error, OSError) else ""
+            reason = getattr(error, "strerror", "")
             return {"why": "unstartable", "error": reason or "its limits cannot be set"}
         assert child.stdout
         assert child.stderr
         kept = self._order["kept"]
-        streams = {
-            name: Stream(source, self._folder / name, kept)
-            for name, source in (("stdout", child.stdout), ("stderr", child.stderr))
-        }
-        self._watch(child, [*streams.values()])
-        written = {name: stream.close() for name, stream in streams.items()}
+        out = Stream(child.stdout, self._folder / "stdout", kept)
+        err = Stream(child.stderr, self._folder / "stderr", kept)
+        self._watch(child, [out, err])
+        written = {"stdout": out.close(), "stderr": err.close()}
         seconds = time.monotonic() - self._began
         return {"why": self._why, "exit": child.returncode, "seconds": seconds, **written}
 
     def _watch(self, child: subprocess.Popen[bytes], streams: list[Stream]) -> None:
         """Take what it writes until it is gone; end it where it has to end."""
-        deadline, last = self._began + self._order["seconds"], 0.0
+        deadline = self._began + self._order["seconds"]
+        last = 0.0
         with selectors.DefaultSelector() as selector:
             selector.register(self._wakes, selectors.EVENT_READ)
             for stream in streams:
@@ -211,9 +211,10 @@ class Run:
         }
         for limit, most in limits.items():
             hard = resource.getrlimit(limit)[1]
-            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            if hard != resource.RLIM_INFINITY:
+                most = min(most, hard)
             with suppress(ValueError, OSError):  # macOS does not bound the address space
-                resource.setrlimit(limit, (least, least))
+                resource.setrlimit(limit, (most, most))
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
@@ -260,7 +261,8 @@ def tasks() -> int:
 def grown(folder: Path, most: int) -> bool:
     """Does what is in it take more than so many bytes? Each file and folder takes a block at least, and what
     is too deep for a path could not be counted."""
-    total, places = 0, [str(folder)]
+    total = 0
+    places = [str(folder)]
     for place in places:  # more come meanwhile
         if len(os.fsencode(place)) > DEEP:
             return True
