@@ -35,12 +35,13 @@ NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 def mount_overview(app: web.Application, overview: Overview) -> None:
     """Add them to this application."""
     routes = OverviewRoutes(overview=overview)
-    app.router.add_get("/console/threads", routes.threads)
-    app.router.add_get("/console/questions", routes.questions)
-    app.router.add_get("/console/people", routes.people)
-    app.router.add_get("/console/people/{id}", routes.person)
-    app.router.add_get("/console/names", routes.names)
-    app.router.add_get("/console/costs", routes.costs)
+    get = app.router.add_get
+    get("/console/threads", routes.threads)
+    get("/console/questions", routes.questions)
+    get("/console/people", routes.people)
+    get("/console/people/{id}", routes.person)
+    get("/console/names", routes.names)
+    get("/console/costs", routes.costs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,16 +71,17 @@ class Console:
 def mount(app: web.Application, console: Console) -> None:
     """Add the console to this application."""
     views = Views(console)
-    app.router.add_get("/", views.page)
-    app.router.add_get("/healthz", views.health)
-    app.router.add_get("/console/state", views.state)
-    app.router.add_get("/console/journal", views.journal, allow_head=False)
-    app.router.add_get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
-    app.router.add_get("/console/threads/{key}", views.thread)
-    app.router.add_get("/console/entries", views.entries)
-    app.router.add_get("/console/search", views.search)
-    app.router.add_get("/console/inner", views.inner)
-    app.router.add_get("/static/{name}", views.part)
+    get = app.router.add_get
+    get("/", views.page)
+    get("/healthz", views.health)
+    get("/console/state", views.state)
+    get("/console/journal", views.journal, allow_head=False)
+    get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
+    get("/console/threads/{key}", views.thread)
+    get("/console/entries", views.entries)
+    get("/console/search", views.search)
+    get("/console/inner", views.inner)
+    get("/static/{name}", views.part)
     app.on_shutdown.append(views.shutdown)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from collections.abc import Iterator, Sequence
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Self
+from types import TracebackType
+from typing import Self, TypeVar
 
 from daemon.knowledge.files import File, files
-from daemon.knowledge.index import TOKENS, Index, indexed, question, shown
+from daemon.knowledge.index import TOKENS, indexed, question, shown
 
 MOST_FILES = 20_000
 MOST_TEXT = 50_000_000
@@ -33,30 +39,53 @@ order by bm25(passage, 0.5, 1.0), path, line limit ?
 LAST = "select rowid from passage order by rowid desc limit 1"
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
+Found = TypeVar("Found")
+
 log = logging.getLogger(__name__)
 
 
-class Folders(Index):
-    """Searches folders, by words. They are read at once, and what changed since before each search."""
+class Folders:
+    """Searches folders, by words; a context manager. They are read at once, and what changed since before
+    each search."""
 
     def __init__(self, folders: Sequence[Path], most_files: int = MOST_FILES, most: int = MOST_TEXT) -> None:
-        super().__init__(SCHEMA)
+        self.database = sqlite3.connect(":memory:", check_same_thread=False)
+        """Used in its one thread alone."""
+        self.database.executescript(SCHEMA)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self.closing = threading.Event()
+        """Set when what is being read had better end."""
         self._folders = _called(folders)
         self._most_files = most_files
         self._most = most
         self._full = False
 
     def __enter__(self) -> Self:
-        self.begin(self._refresh)
-        return super().__enter__()
+        self._thread.submit(self._do, self._refresh)  # what goes wrong is for whoever asks next
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._thread.shutdown(cancel_futures=True)
+        self.database.close()
 
     async def search(self, query: str) -> str:
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
-        return await self.ask(lambda database: self._search(database, question(query)))
+        return await self.ask(partial(self._search, question(query)))
 
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
-        return await self.ask(lambda _: self._read(path, first, most))
+        return await self.ask(partial(self._read, path, first, most))
+
+    async def ask(self, do: Callable[[], Found]) -> Found:
+        """What this comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
+
+    def _do(self, do: Callable[[], Found]) -> Found:
+        with self.database:
+            return do()
 
     def _read(self, path: str, first: int, most: int) -> Sequence[str]:
         for file in self._files():
@@ -64,23 +93,24 @@ class Folders(Index):
                 return _lines(file.text())[first - 1 : first - 1 + most]
         return ()
 
-    def _search(self, database: Connection, asked: str) -> str:
+    def _search(self, asked: str) -> str:
         if not asked:
             return ""
-        self._refresh(database)
-        return "\n\n".join(_passage(*row) for row in database.execute(FIND, (asked, HITS)))
+        self._refresh()
+        found = self.database.execute(FIND, (asked, HITS))
+        return "\n\n".join(_passage(*row) for row in found)
 
-    def _refresh(self, database: Connection) -> None:
+    def _refresh(self) -> None:
         """Take what changed since, and let go what is no longer there."""
-        gone = dict(database.execute("select path, stamp from file"))
+        gone = dict(self.database.execute("select path, stamp from file"))
         for file in self._files():
             if self.closing.is_set():
                 return
             if gone.pop(file.path, None) != file.stamp:
-                _drop(database, file.path)
-                _take(database, file)
+                _drop(self.database, file.path)
+                _take(self.database, file)
         for path in gone:
-            _drop(database, path)
+            _drop(self.database, path)
 
     def _files(self) -> Iterator[File]:
         number, size = 0, 0

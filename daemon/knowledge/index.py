@@ -1,20 +1,12 @@
-"""How texts go into a full text index, and words become a question; and, for folders.py, one in memory."""
+"""How texts go into a full text index, and words become a question."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from itertools import pairwise
-from types import TracebackType
-from typing import Self, TypeVar
 
 from daemon.engine.writable import in_form
-
-Found = TypeVar("Found")
 
 TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'"
 MOST_TERMS = 32
@@ -24,39 +16,6 @@ PREFIX = 4
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no spaces between words: each is a word to us."""
 GAP = "\u200b"
-
-
-class Index:
-    """An SQLite database in memory, and the one thread that uses it; a context manager."""
-
-    def __init__(self, schema: str) -> None:
-        self._database = sqlite3.connect(":memory:", check_same_thread=False)
-        self._database.executescript(schema)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
-        self.closing = threading.Event()
-        """Set when what is being done had better end."""
-
-    async def ask(self, do: Callable[[sqlite3.Connection], Found]) -> Found:
-        """What `do` comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
-
-    def begin(self, do: Callable[[sqlite3.Connection], object]) -> None:
-        """The same, for nobody who waits: what goes wrong is for whoever asks next."""
-        self._thread.submit(self._do, do)
-
-    def _do(self, do: Callable[[sqlite3.Connection], Found]) -> Found:
-        with self._database:
-            return do(self._database)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._thread.shutdown(cancel_futures=True)
-        self._database.close()
 
 
 def indexed(text: str) -> str:

@@ -216,3 +216,13 @@ async def test_reading_ends_where_the_daemon_does_and_lets_nothing_go(docs: Path
     (docs / "new").write_text("needle")
     library.closing.set()
     assert await library.search("needle") == "docs/old:1: needle"
+
+
+async def test_what_goes_wrong_leaves_nothing_half_done(library: Folders) -> None:
+    def fail() -> None:
+        library.database.execute("insert into file values ('half', '', 0, 0)")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await library.ask(fail)
+    assert await library.ask(lambda: library.database.execute("select * from file").fetchall()) == []

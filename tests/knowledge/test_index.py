@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.knowledge.index import MOST_TERMS, TOKENS, Index, indexed, question, shown
+from daemon.knowledge.index import MOST_TERMS, TOKENS, indexed, question, shown
 from daemon.mind.stagnation import normalised
 from daemon.slack.words import stops
 from tests.mind.test_gate import SIZE, grows_with
@@ -86,14 +86,3 @@ def test_a_question_has_an_end() -> None:
 @pytest.mark.parametrize("query", ["", "   ", "***", '""', "🍰 🎂", "\0"])
 def test_without_a_word_there_is_no_question(query: str) -> None:
     assert question(query) == ""
-
-
-async def test_what_goes_wrong_leaves_nothing_half_done() -> None:
-    def fail(database: sqlite3.Connection) -> None:
-        database.execute("insert into words values ('half')")
-        raise LookupError
-
-    with Index(SCHEMA) as index:
-        with pytest.raises(LookupError):
-            await index.ask(fail)
-        assert await index.ask(lambda found: found.execute("select * from words").fetchall()) == []
