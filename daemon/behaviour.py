@@ -88,7 +88,8 @@ def world_of(services: Services, processes: Mapping[str, Process], open: Open) -
     """What its turns can reach, how it behaves, and how far it goes by itself."""
     settings, journal, slack = services.settings, services.journal, services.slack
     kept = kept_of(journal, services.index, slack.places)
-    processes = remembering(processes, Recollections(journal, slack.places, slack.speaker.direct, kept))
+    people = PersonModels(journal, slack.places)
+    processes = remembering(processes, Recollections(journal, people, slack.speaker.direct, kept))
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in services.texts.playbooks if name != EXPERT]
@@ -100,7 +101,7 @@ def world_of(services: Services, processes: Mapping[str, Process], open: Open) -
         budget=services.budget,
         gauge=_gauge(services),
         pasts=Pasts(journal),
-        people=PersonModels(journal, slack.places),
+        people=people,
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,

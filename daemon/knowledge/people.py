@@ -82,6 +82,11 @@ class PersonModels(Projection):
             found[person] = [chain.seqs[-1] for chain in chains.values()]
         return found
 
+    def chains(self, person: str) -> list[Chain]:
+        """What was learned about this person, channel by channel. For themselves, who may see all of it."""
+        self.fold()
+        return [*self._chains.get(person, {}).values()]
+
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
         chain = self._chain(person, thread)

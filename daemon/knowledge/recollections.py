@@ -16,9 +16,10 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
+from daemon.kinds import Corrected, NotesShown, Opened, Remembered, Said
 from daemon.knowledge.naming import Naming
-from daemon.knowledge.places import Places
+from daemon.knowledge.people import PersonModels
+from daemon.knowledge.places import Channel
 from daemon.knowledge.projection import Projection
 from daemon.knowledge.views import Knows, Views
 from daemon.ports import Hold, KnownNote
@@ -36,28 +37,28 @@ class Records(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Note:
-    """What is noted: all its versions, oldest first, and the conversation that it stands in."""
+    """What the soul wanted to remember: all its versions, oldest first, and in which conversation."""
 
     person: str
     thread: str
-    learned: bool
     versions: list[int] = field(default_factory=list)
 
 
 class Recollections(Projection):
     """All notes about all people. `direct` finds the conversation in which someone is told something."""
 
-    kinds: ClassVar[tuple[type[Event], ...]] = (Said, PersonLearned, Remembered, Corrected)
+    kinds: ClassVar[tuple[type[Event], ...]] = (Said, Remembered, Corrected)
 
     def __init__(
         self,
         journal: Journal,
-        places: Places,
+        models: PersonModels,
         direct: Callable[[str, Hold], Awaitable[str]],
         records: Records,
     ) -> None:
         super().__init__(journal)
-        self._places = places
+        self._models = models
+        self._places = models.places
         self._direct = direct
         self._records = records
 
@@ -74,14 +75,18 @@ class Recollections(Projection):
         """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
         await self.update()
         knows = Views(self._places).knowing(thread)
-        notes = [note for note in self._notes if note.person == person]
-        known = [self._known(note) for note in notes if self._is_shown(note, knows)]
-        more = await self._records.about(self._naming.names(person), thread)
-        return sorted([*known, *more], key=attrgetter("seq"))
+        learned = [self._known(chain.seqs, chain.channel) for chain in self._models.chains(person)]
+        notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
+        noted = [self._known(note.versions, self._places.of(note.thread)) for note in notes]
+        recorded = await self._records.about(self._naming.names(person), thread)
+        return sorted([*learned, *noted, *recorded], key=attrgetter("seq"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
         await self.update()
+        for chain in self._models.chains(person):
+            if chain.seqs[-1] == seq:
+                return tuple(chain.seqs)
         for note in self._notes:
             if note.person == person and note.versions[-1] == seq:
                 return tuple(note.versions)
@@ -97,12 +102,11 @@ class Recollections(Projection):
         return None
 
     def _is_shown(self, note: Note, knows: Knows) -> bool:
-        return note.learned or self._naming.spoke(note.person, note.thread) or knows(note.thread)
+        return self._naming.spoke(note.person, note.thread) or knows(note.thread)
 
-    def _known(self, note: Note) -> KnownNote:
-        entry = self.journal.at(note.versions[-1])
+    def _known(self, versions: Sequence[int], channel: Channel | None) -> KnownNote:
+        entry = self.journal.at(versions[-1])
         known = KnownNote(seq=entry.seq, text=entry.event.text, place="", audience="", at=entry.at)
-        channel = self._places.of(note.thread)
         if channel is None:
             return known
         return replace(known, place=channel.name, audience=channel.audience)
@@ -113,10 +117,9 @@ class Recollections(Projection):
         self._naming = Naming()
         self._notes = list[Note]()
         self._of = dict[int, Note]()
-        self._learned = dict[tuple[str, int], Note]()
 
     async def update(self, before: int = ALWAYS) -> None:
-        await self._places.update()
+        await self._models.update()
         await super().update(before)
 
     def _take(self, entry: Entry[Any]) -> None:
@@ -125,34 +128,16 @@ class Recollections(Projection):
             return
         event = entry.event
         match event:
-            case PersonLearned():
-                self._learn(entry)
             case Remembered():
                 person = self._naming.whose(event.about, entry.thread)
                 if person:
-                    self._add(entry, Note(person=person, thread=entry.thread, learned=False))
-            case Corrected():
-                note = self._of.get(event.of)
-                if note and note.versions[-1] == event.of:
+                    note = Note(person=person, thread=entry.thread)
+                    self._notes.append(note)
                     self._append(note, entry.seq)
-
-    def _learn(self, entry: Entry[PersonLearned]) -> None:
-        """What was made from anything but the latest does not count (people.py)."""
-        learned = entry.event
-        channel = self._places.of(entry.thread)
-        if channel is None or not learned.text:
-            return
-        known = self._learned.get((learned.person, channel.number))
-        if known is None:
-            note = Note(person=learned.person, thread=entry.thread, learned=True)
-            self._learned[learned.person, channel.number] = note
-            self._add(entry, note)
-        elif learned.since >= known.versions[-1]:
-            self._append(known, entry.seq)
-
-    def _add(self, entry: Entry[Any], note: Note) -> None:
-        self._notes.append(note)
-        self._append(note, entry.seq)
+            case Corrected():
+                corrected = self._of.get(event.of)
+                if corrected and corrected.versions[-1] == event.of:
+                    self._append(corrected, entry.seq)
 
     def _append(self, note: Note, seq: int) -> None:
         note.versions.append(seq)
