@@ -94,7 +94,8 @@ class Gate:
     crowd: Crowd
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if self.hosts is not None and PORT.sub("", request.host) not in self.hosts:
+        host = PORT.sub("", request.host)
+        if self.hosts is not None and host not in self.hosts:
             return refuse(403, FOREIGN_HOST)
         if _is_foreign(request, self.page):
             return refuse(403, FOREIGN_ORIGIN)

@@ -79,7 +79,8 @@ class Inside:
         entries = self.journal.sound(seqs[first:end])
         since = min((entry.event.tick for entry in entries), default=ALWAYS)
         calls = self.journal.seqs(ModelCall, since=since)
-        return {"ticks": [self._tick(entry, calls) for entry in reversed(entries)], "older": first}
+        ticks = [self._tick(entry, calls) for entry in reversed(entries)]
+        return {"ticks": ticks, "older": first}
 
     def begun(self) -> int:
         """Before which entry of its thread the last ticks began: all that came before would be years."""

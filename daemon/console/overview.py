@@ -93,7 +93,8 @@ class Overview:
         for question in questions:
             waits[root_of(question.thread)].append(self._addressed(question.event))
         thinking = set(self._journal.waiting(TurnBegan))
-        found = list(islice(self._conversations.wanted(wanted, waits), wanted.limit + 1))
+        fitting = self._conversations.wanted(wanted, waits)
+        found = list(islice(fitting, wanted.limit + 1))
         shown = found[: wanted.limit]
         older = None
         if len(found) > len(shown):
@@ -107,7 +108,8 @@ class Overview:
 
     async def _holding(self, words: Sequence[str]) -> Collection[str]:
         """The conversations in which somebody lately said something with all these words."""
-        page = await self._pages.page(Place(words=" ".join(words), limit=SEARCHED))
+        place = Place(words=" ".join(words), limit=SEARCHED)
+        page = await self._pages.page(place)
         found = set()
         for text in page.entries:
             entry = json.loads(text)
@@ -150,7 +152,8 @@ class Overview:
         """Those that are open, the oldest first, and those that were answered last."""
         await self._conversations.update()
         answered: list[Told] = []
-        for entry in reversed(self._journal.sound(self._journal.seqs(Answered)[-LATELY * 4 :])):
+        seqs = self._journal.seqs(Answered)[-LATELY * 4 :]
+        for entry in reversed(self._journal.sound(seqs)):
             told = self._answered(entry)
             if told:
                 answered.append(told)

@@ -134,7 +134,8 @@ def _page(past: Beside, place: Place) -> Page:
         return since
     if not since.entries:
         return upto
-    return Page(entries=[*upto.entries, *since.entries], older=upto.older, newer=since.newer)
+    entries = [*upto.entries, *since.entries]
+    return Page(entries=entries, older=upto.older, newer=since.newer)
 
 
 def _older(past: Beside, span: Span, before: int, limit: int) -> Page:

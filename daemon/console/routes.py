@@ -185,7 +185,8 @@ class Views:
         place = _place(request)
         if place is None:
             return refuse(400, NO_PLACE)
-        return await self._page(request, replace(place, path=request.query.get("under", "")))
+        path = request.query.get("under", "")
+        return await self._page(request, replace(place, path=path))
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         """A page of what holds all these `words`: of all threads, or of this `thread` and its branches.

@@ -81,12 +81,13 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
     playbooks = [name.removeprefix(PLAYBOOKS) for name in names]
     known = {*code.processes, *code.broken, *playbooks, EXPERT}
     usable: list[Playbook] = []
-    for name in names:
-        said = _unusable(folder, name, texts)
+    for name in playbooks:
+        file = f"{PLAYBOOKS}{name}"
+        said = _unusable(folder, file, texts)
         if said:
-            yield ill(name, said)
+            yield ill(file, said)
         else:
-            usable.append(playbook(name.removeprefix(PLAYBOOKS), _read(folder, name)))
+            usable.append(playbook(name, _read(folder, file)))
     for one in usable:
         yield from _said_of(one, code, known)
     yield from circles(usable)
@@ -94,7 +95,7 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
         for said in faults:
             yield ill(f"processes/{name}", said)
     yield from misled(code.processes, known)
-    if len(usable) == len(names) and not code.broken:  # else nobody can tell what leads where
+    if len(usable) == len(playbooks) and not code.broken:  # else nobody can tell what leads where
         yield from unled(usable, code.processes)
     yield from undescribed(code.registry, code.processes)
     yield from unoffered(usable, code.own, playbooks)
@@ -161,7 +162,8 @@ def _faults(one: Playbook, code: Written, known: Collection[str]) -> Iterator[st
 
 def _files(folder: Path, pattern: str) -> Sequence[str]:
     """The names of the texts that there are."""
-    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in folder.glob(pattern))
+    files = [file.relative_to(folder) for file in folder.glob(pattern)]
+    return sorted(file.with_suffix("").as_posix() for file in files)
 
 
 def _read(folder: Path, name: str) -> str:

@@ -43,7 +43,9 @@ def python(version: Sequence[int]) -> Finding:
 
 def disk(home: Path, scarce: int = SCARCE) -> Finding:
     """The folder that the journal lives in, or will."""
-    there = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    there = home
+    while not there.exists():
+        there = there.absolute().parent
     if not os.access(there, os.W_OK | os.X_OK):
         return ill(
             "disk", f"{there} cannot be written. Make it this user's, or set SOUL_HOME to a folder that is"

@@ -37,8 +37,9 @@ class ForgottenWords(Projection):
             said = only(Spoken, self.journal.sound(wanted.seqs))
             self._unsaid.update(one.event.ts for one in said)
         elif not wanted.seqs:
+            known = self._until.get(wanted.person, 0.0)
             since = float(confirmed(self.journal, entry))
-            self._until[wanted.person] = max(since, self._until.get(wanted.person, 0.0))
+            self._until[wanted.person] = max(known, since)
 
 
 def confirmed(journal: Reading, asked: Entry[ToForget]) -> str:

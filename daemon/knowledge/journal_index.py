@@ -127,7 +127,10 @@ class JournalIndex:
     def _go_on(self) -> None:
         """Bring it up to date, part by part, so that others come between. What goes wrong with the journal is
         for whoever asks next."""
-        if not self._closing.is_set() and not self._advance(self._journal_reader().last()):
+        if self._closing.is_set():
+            return
+        upto = self._journal_reader().last()
+        if not self._advance(upto):
             self._thread.submit(self._go_on)
 
     def _advance(self, upto: int) -> bool:
@@ -150,7 +153,8 @@ class JournalIndex:
             with self._database:
                 for entry in entries:
                     self._take(self._database, entry, journal)
-                mark = (entries[-1].seq, digest(as_json(entries[-1])))
+                newest = entries[-1]
+                mark = (newest.seq, digest(as_json(newest)))
                 self._database.execute("update mark set seq = ?, entry = ?", mark)
         self._seen = max(self._seen, last)
 
@@ -195,7 +199,8 @@ class JournalIndex:
                     database.execute(statement)
             with database:
                 database.execute("insert into mark values (?, ?, 0, '')", (self._version, erased))
-        self._seen, self._erased = seq or 0, erased
+        self._seen = seq or 0
+        self._erased = erased
         return database
 
     def _connected(self) -> Connection:

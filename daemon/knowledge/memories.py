@@ -73,9 +73,10 @@ class Memories:
         asked = question(query)
         if not (known and asked):
             return ()
+        channels = [_called(channel.team, channel.channel) for channel in known]
         values = {
             "asked": asked,
-            "channels": json.dumps([_called(channel.team, channel.channel) for channel in known]),
+            "channels": json.dumps(channels),
             "thread": thread,
             "since": since,
             "most": HITS,
@@ -86,8 +87,10 @@ class Memories:
 
     async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
         """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
-        values = {"thread": thread, "since": since, "most": PAGE, "skip": (max(back, 1) - 1) * PAGE}
-        return [said for _, said in await self._read(BACK, values)][::-1]
+        skip = (max(back, 1) - 1) * PAGE
+        values = {"thread": thread, "since": since, "most": PAGE, "skip": skip}
+        found = await self._read(BACK, values)
+        return [said for _, said in reversed(found)]
 
     def _known(self, thread: str) -> list[Channel]:
         """The channels of which what was said may be known in this thread."""
