@@ -61,7 +61,7 @@ def _done(entry: Entry[Any]) -> str:
 
 def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
     """What people said to it after its first begin, and what others kept here, up to the restart."""
-    journal, execution = turn.world.journal, turn.execution
+    journal, execution = turn.journal, turn.execution
     restart = journal.get(f"{execution.abandoned[-1]}/restarted")
     assert restart
     began: Entry[TurnBegan] = journal.at(restart.cause or 0)
@@ -92,7 +92,7 @@ async def void(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
 
 def _left(turn: Turn) -> Sequence[Entry[Asked]]:
     """The questions that were left with a restart in this turn, and whose messages serve no other one."""
-    journal = turn.world.journal
+    journal = turn.journal
     left = list[Entry[Asked]]()
     for restart in journal.of(turn.thread, Restarted, since=turn.execution.began.seq):
         left += only(Asked, journal.many(restart.closes))

@@ -69,7 +69,7 @@ async def _find(scope: Scope, *intents: Entry[CardBegan]) -> str | None:
 
 async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
     """Bring it about that the card shows this; its ts. Raises SpeechFailed, CardRefused."""
-    journal, speaker, thread = scope.world.journal, scope.world.speaker, scope.thread
+    journal, speaker, thread = scope.journal, scope.speaker, scope.thread
     came = _came_here(scope)
     shown = journal.of(thread, CardShown, since=came)
     ts, since = None, came
@@ -95,14 +95,14 @@ def _reads(plan: Entry[CardBegan | CardShown]) -> tuple[Any, Any]:
 
 def _doubtful(scope: Scope, intent: Entry[CardBegan], since: int) -> Sequence[Entry[CardBegan]]:
     """What was to be shown since then, and nobody knows whether Slack has it; also this, if it is not new."""
-    begun = scope.world.journal.of(scope.thread, CardBegan, since=since)
+    begun = scope.journal.of(scope.thread, CardBegan, since=since)
     return [one for one in begun if one.seq != intent.seq or intent.seq < scope.execution.epoch]
 
 
 def _came_here(scope: Scope) -> int:
     """The seq with which the thread came into the process that it is in."""
     came, process = 0, ""
-    for transition in scope.world.journal.of(scope.thread, TransitionTaken):
+    for transition in scope.journal.of(scope.thread, TransitionTaken):
         if transition.event.to != process:
             came, process = transition.seq, transition.event.to
     return came

@@ -51,7 +51,7 @@ def _waiting(turn: Turn) -> Sequence[Entry[Message]]:
     """What was said in other conversations of this DM, and has no answer yet."""
     dms = turn.world.pasts.dms
     waiting = []
-    for said in turn.world.journal.pending(Message):
+    for said in turn.journal.pending(Message):
         elsewhere = said.thread != turn.thread and dms.are_one(said.thread, turn.thread)
         if elsewhere and said.seq < turn.number and not said.event.command:
             waiting.append(said)

@@ -30,7 +30,7 @@ def failed(turn: Turn) -> TurnEnded:
 
     One that was answered, and that the daemon died of afterwards, has not failed.
     """
-    for taken in only(TransitionTaken, turn.world.journal.under(turn.ctx.path)):  # where its end led it
+    for taken in only(TransitionTaken, turn.journal.under(turn.ctx.path)):  # where its end led it
         turn.process, turn.params = taken.event.to, taken.event.params
     if is_refused(turn):
         return _ended(turn, "abandoned", WorkingMemory())
@@ -46,7 +46,7 @@ def suspended(turn: Turn) -> TurnEnded:
     recorded: list[Entry[Any]] = execution.entries()
     seen: list[Entry[Any]] = [*turn.came, *aloud(recorded)]
     for answer in only(Answered, recorded):
-        seen += turn.world.journal.many(answer.event.seqs)
+        seen += turn.journal.many(answer.event.seqs)
         if answer.event.text:
             seen.append(answer)
     accepted = execution.inputs[len(turn.inputs) :]
@@ -67,7 +67,7 @@ def was_answered(turn: Turn) -> bool:
 
     Then, if nothing failed, it was only killed after that.
     """
-    journal = turn.world.journal
+    journal = turn.journal
     done = journal.recorded(turn.execution.id)
     if turn.execution.failed or questions.half_asked(done):
         return False
@@ -113,7 +113,7 @@ def _thinks_meanwhile(turn: Turn) -> bool:
 
 def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
     """The entries of this memory that no turn has kept."""
-    journal, seqs = turn.world.journal, memory.seqs
+    journal, seqs = turn.journal, memory.seqs
     if turn.execution.restarts:
         seqs = tuple(_original(journal, seq) for seq in seqs)
     kept = set[int]()

@@ -30,10 +30,10 @@ async def report(turn: Scope, execution: str, outcome: Became) -> None:
 
     No step: whoever ends the execution that asks has steps of its own, and finds here that it was done.
     """
-    wanted = errand_of(turn.world.journal, execution)
+    wanted = errand_of(turn.journal, execution)
     if wanted is None:
         return
     key = f"said-out:{wanted.key}"
-    if turn.world.journal.get(key) is None:
+    if turn.journal.get(key) is None:
         told = SaidOut(by=wanted.event.by, to=wanted.event.to or turn.thread, outcome=outcome)
         await turn.execution.append(told, key, cause=wanted.seq)

@@ -47,11 +47,11 @@ async def own_since(scope: Scope, intent: Entry[Any] | None) -> list[Posted]:
     """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
     since = 0.0
     dated: list[Entry[Any]] = []
-    dated += scope.world.journal.of(scope.thread, *DATED)
+    dated += scope.journal.of(scope.thread, *DATED)
     for entry in dated:
         if intent and entry.seq < intent.seq:
             since = max(since, float(entry.event.ts))
-    return list(await scope.world.speaker.own(scope.thread, since))
+    return list(await scope.speaker.own(scope.thread, since))
 
 
 def with_key(own: Sequence[Posted], keys: Collection[str]) -> str | None:
@@ -123,7 +123,7 @@ class Message:
         if self._ts is None:
             await self._start(text, intent)
         else:
-            await self._scope.world.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
+            await self._scope.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
         self._shown = text
 
     async def rest(self, text: str) -> bool:
@@ -174,7 +174,7 @@ class Message:
     async def _start(self, text: str, intent: Entry[kinds.SpeechBegan]) -> None:
         scope = self._scope
         try:
-            self._ts = await scope.world.speaker.start(scope.thread, text, self._key, scope.hold)
+            self._ts = await scope.speaker.start(scope.thread, text, self._key, scope.hold)
         except SpeechFailed:
             self._doubt = True
             return
@@ -183,7 +183,7 @@ class Message:
 
     async def _finish(self, ts: str | None, text: str, choices: Choices | None = None) -> str:
         scope = self._scope
-        return await scope.world.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices)
+        return await scope.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices)
 
     async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
@@ -195,7 +195,7 @@ class Message:
         if known:
             return known
         told: list[Entry[Any]] = []
-        told += self._scope.world.journal.of(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
+        told += self._scope.journal.of(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
         claimed = {entry.event.ts for entry in told}
         for posted in own:
             if not posted.key and posted.ts not in claimed:

@@ -50,7 +50,7 @@ def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
 
 def _is_wanted(turn: Turn) -> bool:
     """Was it never fetched whole, nor tried too often?"""
-    fetches = turn.world.journal.of(turn.thread, Overheard)
+    fetches = turn.journal.of(turn.thread, Overheard)
     tries = [fetch.event for fetch in fetches if fetch.seq < turn.number]
     return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
@@ -61,7 +61,7 @@ async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
     if found is None:
         return Overheard(seqs=tuple(unasked), whole=False)
     fence = Fence(thread=turn.thread, epoch=turn.execution.epoch)
-    append = turn.world.journal.append
+    append = turn.journal.append
     appends = [
         append(turn.thread, heard.event, key=heard.key, author=heard.author, fence=fence)
         for heard in found.heard

@@ -248,7 +248,7 @@ async def _tick_failed(turn: Turn) -> None:
     for due in only(TickDue, turn.inputs):
         why = due.event.why
         woke += due.event.notes
-    told = only(Ticked, turn.world.journal.recorded(turn.execution.id))
+    told = only(Ticked, turn.journal.recorded(turn.execution.id))
     if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
         await turn.once(Ticked(tick=turn.number, outcome="failed", why=why))
     await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
@@ -257,9 +257,9 @@ async def _tick_failed(turn: Turn) -> None:
 async def _let_go(turn: Turn) -> None:
     """What it had begun to say stays as it is, and what it had asked or withdrawn loses its buttons."""
     await settling.settle(turn)
-    done = turn.world.journal.recorded(turn.execution.id)
+    done = turn.journal.recorded(turn.execution.id)
     for gone in only(Withdrawn, done):
-        await questions.see_off(turn, only(Asked, turn.world.journal.many(gone.closes)))
+        await questions.see_off(turn, only(Asked, turn.journal.many(gone.closes)))
     answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
     for question in only(Asked, done):
         await questions.settle(turn, question, answers.get(question.seq, ""))

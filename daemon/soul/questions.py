@@ -48,7 +48,7 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
         within=question.wait,
         until=wishes.wisher(turn),
     )
-    asked: Entry[Asked] = turn.world.journal.at(answer.event.asked)
+    asked: Entry[Asked] = turn.journal.at(answer.event.asked)
     await settle(turn, asked, answer.event.text)
     return _remembered(turn, asked, answer)
 
@@ -98,12 +98,12 @@ async def _answered(turn: Voice, asked: Entry[Asked], given: Entry[Input], quest
     answer = Answered(input=given.seq, asked=asked.seq, about=asked.event.about, meanwhile=meanwhile)
     event = given.event
     if isinstance(event, Press):
-        name = await turn.world.speaker.name(given.author) or event.name
+        name = await turn.speaker.name(given.author) or event.name
         return replace(answer, value=event.value, by=given.author, text=_chose(name, question, event.value))
     if isinstance(event, Relayed):
         return replace(answer, value=event.value, by=event.by, text=event.text)
     if isinstance(event, Said):
-        said = only(Said, turn.world.journal.many(turn.execution.began.event.inputs))
+        said = only(Said, turn.journal.many(turn.execution.began.event.inputs))
         return replace(answer, value=event.text, by=event.user, seqs=tuple(seqs_of(said)))
     return answer
 
@@ -118,7 +118,7 @@ def _chose(name: str, question: Question, value: str) -> str:
 
 def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
     """What other executions kept in this thread since the question, and what was heard."""
-    journal = turn.world.journal
+    journal = turn.journal
     past = turn.world.pasts.of(turn.thread, turn.execution.began.seq)
     theirs = set[int]()
     for ended in journal.of(turn.thread, TurnEnded, since=asked.seq):
@@ -135,7 +135,7 @@ def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
 def _remembered(turn: Voice, asked: Entry[Asked], answer: Entry[Answered]) -> Answer:
     event = answer.event
     memories: list[Memory] = []
-    memories += recall(turn.world.journal.many([*asked.event.said, *event.meanwhile, *event.seqs]))
+    memories += recall(turn.journal.many([*asked.event.said, *event.meanwhile, *event.seqs]))
     if event.text:
         memories.append(remember(answer))
     return Answer(
@@ -154,7 +154,7 @@ async def settle(turn: Voice, asked: Entry[Asked], answer: str) -> None:
     """The buttons of a question go, and who chose what stands there instead. A nicety: it holds up nobody."""
     if not (asked.event.choices and asked.event.said):
         return
-    last = turn.world.journal.at(asked.event.said[-1])
+    last = turn.journal.at(asked.event.said[-1])
     if isinstance(last.event, Spoken):
         await _take_buttons(turn, last, f"settle-{asked.seq}", answer)
 
@@ -184,7 +184,7 @@ async def _take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: s
 
     async def rewrite() -> str:
         try:
-            return await turn.world.speaker.finish(turn.thread, ts, text, speech_of(spoken.key), turn.hold)
+            return await turn.speaker.finish(turn.thread, ts, text, speech_of(spoken.key), turn.hold)
         except SpeechFailed as failure:
             if len(turn.execution.failed) < PATIENT:
                 raise
@@ -200,7 +200,7 @@ async def withdraw(turn: Voice) -> tuple[int, int]:
     """Nobody needs to answer what waits in this thread, and what goes on under it ends. How many questions
     were let go of, and how many branches? A branch that is stopped ends those under it by its own end.
     """
-    under = watches_of(turn.world.journal, turn.thread)
+    under = watches_of(turn.journal, turn.thread)
     withdrawn = await turn.ctx.withdraw(seqs_of(under))
     branches: Sequence[Entry[Any]] = ()
     if not turn.execution.parent:

@@ -11,6 +11,8 @@ class Scope:
 
     def __init__(self, world: World, ctx: Context) -> None:
         self.world = world
+        self.journal = world.journal
+        self.speaker = world.speaker
         self.ctx = ctx
         self.execution = ctx.execution
         self.thread = ctx.execution.thread

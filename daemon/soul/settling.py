@@ -16,12 +16,12 @@ E = TypeVar("E", bound=Event)
 
 async def settle(turn: Voice) -> None:
     """Each message that was begun stays as it stands in Slack, for good; what never stood there is unsaid."""
-    await _end(turn, turn.world.journal.recorded(turn.execution.id))
+    await _end(turn, turn.journal.recorded(turn.execution.id))
 
 
 async def settle_card(turn: Voice) -> None:
     """It is recorded whether Slack shows what the card was to show."""
-    await _end_card(turn, turn.world.journal.recorded(turn.execution.id))
+    await _end_card(turn, turn.journal.recorded(turn.execution.id))
 
 
 async def settle_abandoned(turn: Voice) -> None:
@@ -44,5 +44,5 @@ async def _end_card(turn: Voice, recorded: Sequence[Entry[Any]]) -> None:
 
 def _pending(turn: Voice, kind: type[E], recorded: Sequence[Entry[Any]]) -> list[Entry[E]]:
     begun = only(kind, recorded)
-    still = set(turn.world.journal.still_pending(seqs_of(begun)))
+    still = set(turn.journal.still_pending(seqs_of(begun)))
     return [entry for entry in begun if entry.seq in still]

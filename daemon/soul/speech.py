@@ -63,7 +63,7 @@ class Speech:
         if self._taken_back or not text or not text.startswith(self._heard):
             return
         self._heard = text
-        *whole, growing = self._scope.world.speaker.pages(text, self._cuts, self._whole)
+        *whole, growing = self._scope.speaker.pages(text, self._cuts, self._whole)
         self._cuts = [page.upto for page in whole]
         self._whole = whole
         for number, page in enumerate(whole):
@@ -72,7 +72,7 @@ class Speech:
         message = self._message(len(whole))
         await message.hear(growing.text)
         if message.age > LONGEST_STREAM:
-            self._cuts.append(self._scope.world.speaker.cut(text, _end_of(whole)))
+            self._cuts.append(self._scope.speaker.cut(text, _end_of(whole)))
 
     async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
@@ -177,7 +177,7 @@ class Speech:
 
     def _pages(self, text: str, least: int) -> list[Page]:
         """The text in as many pages as messages stand, at the least: none of them may be left as it was."""
-        speaker = self._scope.world.speaker
+        speaker = self._scope.speaker
         cuts: list[int] = []
         for message in self._begun():
             receipt = message.receipt

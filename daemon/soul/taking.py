@@ -36,6 +36,7 @@ from daemon.kinds import (
     moment,
 )
 
+Inputs = Sequence[Entry[Input]]
 REMEMBERING = "remembering"
 THINKING = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
@@ -56,7 +57,7 @@ class Taken(EngineTaken):
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection[str]) -> Taken | None:
+def taking(journal: Reading, waiting: Inputs, owners: Collection[str]) -> Taken | None:
     """A stop; one answer; one wish; all messages together; one thing that the inner life wants said; one end
     of a wait; one afterthought."""
     if not waiting:
@@ -85,7 +86,7 @@ def taking(journal: Reading, waiting: Sequence[Entry[Input]], owners: Collection
     return _left(journal, waiting)
 
 
-def _ranked(waiting: Sequence[Entry[Input]], rank: Rank) -> list[Entry[Input]]:
+def _ranked(waiting: Inputs, rank: Rank) -> list[Entry[Input]]:
     return [entry for entry in waiting if entry.event.rank is rank]
 
 
@@ -109,12 +110,12 @@ def _is_message(entry: Entry[Input]) -> bool:
     return entry.event.rank in (Rank.MESSAGE, Rank.STOP)
 
 
-def _ended_by(stops: Sequence[Entry[Input]], waiting: Sequence[Entry[Input]]) -> list[Entry[Input]]:
+def _ended_by(stops: Inputs, waiting: Inputs) -> list[Entry[Input]]:
     """What these stops end, with them: of messages only what their author said before."""
     return [entry for entry in waiting if entry in stops or _is_ended(entry, stops)]
 
 
-def _is_ended(entry: Entry[Input], stops: Sequence[Entry[Input]]) -> bool:
+def _is_ended(entry: Entry[Input], stops: Inputs) -> bool:
     """Answers, ends of waits and what came from within have nothing to go on with any more."""
     if isinstance(entry.event, SelfCall | InnerMessage) or entry.event.rank not in (Rank.STOP, Rank.MESSAGE):
         return True
@@ -134,8 +135,8 @@ def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) ->
 def _said(
     journal: Reading,
     questions: Sequence[Entry[Asked]],
-    messages: Sequence[Entry[Input]],
-    waiting: Sequence[Entry[Input]],
+    messages: Inputs,
+    waiting: Inputs,
     owners: Collection[str],
 ) -> Taken:
     """A command, "go on", an answer in words; else all messages together, for which afterthoughts drop."""
@@ -162,7 +163,7 @@ def _unasked(wanted: Entry[ToSay]) -> Taken:
     return Taken(inputs=[wanted], process="saying")
 
 
-def _left(journal: Reading, waiting: Sequence[Entry[Input]]) -> Taken:
+def _left(journal: Reading, waiting: Inputs) -> Taken:
     """Where nobody has said anything: the end of a wait, or an afterthought."""
     for ended in _ranked(waiting, Rank.RESUME):
         if isinstance(ended.event, ForgetDone):
@@ -216,18 +217,18 @@ def onward(text: str) -> bool:
     return " ".join(said) in ONWARD
 
 
-def yields(inputs: Sequence[Entry[Input]]) -> bool:
+def yields(inputs: Inputs) -> bool:
     """Are they afterthoughts alone, for which nobody waits?"""
     return all(entry.event.rank is Rank.AFTER for entry in inputs)
 
 
-def from_within(inputs: Sequence[Entry[Input]]) -> list[Entry[SelfCall | InnerMessage]]:
+def from_within(inputs: Inputs) -> list[Entry[SelfCall | InnerMessage]]:
     """What nobody said to the soul: its own thoughts, and what came of them."""
     found: list[Entry[Any]] = [one for one in inputs if isinstance(one.event, SelfCall | InnerMessage)]
     return found
 
 
-def to_answer(inputs: Sequence[Entry[Input]]) -> list[Entry[Said]]:
+def to_answer(inputs: Inputs) -> list[Entry[Said]]:
     """The messages to answer among these, in Slack's order, whatever the order in which they came."""
     said = [entry for entry in inputs if isinstance(entry.event, Message | Timer | Press) or _words(entry)]
     return in_order(said)

@@ -99,7 +99,7 @@ class Turn(Voice):
         if tree == INNER:
             tree = branch_of(self.thread)
         calls = 0
-        for entry in self.world.journal.tree(tree, SelfCall, Answered, since=self._last_word(self.number)):
+        for entry in self.journal.tree(tree, SelfCall, Answered, since=self._last_word(self.number)):
             if entry.seq >= self.number:
                 break
             if isinstance(entry.event, SelfCall):
@@ -110,7 +110,7 @@ class Turn(Voice):
 
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
-        plan = self.world.journal.latest(self.thread, PlanMade, before=self.number)
+        plan = self.journal.latest(self.thread, PlanMade, before=self.number)
         if plan is None:
             return ()
         is_over = plan.seq < self._last_word(self.number)
@@ -120,7 +120,7 @@ class Turn(Voice):
 
     def _last_word(self, before: int = ALWAYS) -> int:
         """The seq of what was said last to the soul in this tree; 0 where nothing was."""
-        word = self.world.journal.latest(self.root, Message, before=before)
+        word = self.journal.latest(self.root, Message, before=before)
         if word is None:
             return 0
         return word.seq
@@ -170,7 +170,7 @@ class Turn(Voice):
 
     def facts(self) -> Facts | None:
         """What this execution has done, or if it is beside the thread's matter, the one before it."""
-        journal = self.world.journal
+        journal = self.journal
         execution = self.execution.id
         if self.apart is not None:
             execution = last_execution(journal, self.world.people.places, self.thread)
@@ -191,7 +191,7 @@ class Turn(Voice):
 
     def overhear(self, found: Overheard) -> None:
         """What was said before the soul was called in: it sees it from now on."""
-        fetched = self.world.journal.many(found.seqs)
+        fetched = self.journal.many(found.seqs)
         heard = {entry.seq: entry for entry in (*self.heard, *fetched)}
         self.heard = list(heard.values())
         self.memory = self._recall()
@@ -290,7 +290,7 @@ class Turn(Voice):
     def _may_take(self, entry: Entry[Input]) -> bool:
         if not isinstance(entry.event, Said):
             return False
-        return entry.event.rank is Rank.STOP or not is_awaited(self.world.journal, entry, self.owners)
+        return entry.event.rank is Rank.STOP or not is_awaited(self.journal, entry, self.owners)
 
     def absorb(self, inputs: Sequence[Entry[Any]]) -> None:
         """These, too, are answered by this turn."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
@@ -69,12 +70,19 @@ class Voice(Scope):
     @property
     def addressed(self) -> bool:
         """Is this thread a conversation, in which something can be said?"""
-        return self.opened is not None and self.opened.event.where != TERMINAL and self.thread == self.root
+        return self._where not in ("", TERMINAL)
 
     @property
     def in_dm(self) -> bool:
         """Is this a conversation in a DM, of which there may be many?"""
-        return self.opened is not None and self.opened.event.where == "dm" and self.thread == self.root
+        return self._where == "dm"
+
+    @property
+    def _where(self) -> str:
+        """What Slack calls this conversation; empty in a branch, which is none."""
+        if self.opened is None or self.thread != self.root:
+            return ""
+        return self.opened.event.where
 
     @property
     def place(self) -> str:
@@ -153,10 +161,10 @@ class Voice(Scope):
         found = await self.ctx.notice("waits", self._waits)
         if found is None:
             return ()
-        return self.world.journal.many(found.event.inputs)
+        return self.journal.many(found.event.inputs)
 
     def _waits(self) -> Received | None:
-        waits = self.world.journal.pending(Waiting, thread=self.thread)
+        waits = self.journal.pending(Waiting, thread=self.thread)
         mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
         if not mine:
             return None
@@ -168,10 +176,10 @@ class Voice(Scope):
         A claim stands for good, so one that is there already needs no append to be refused.
         """
         mine = Claim(by=self.execution.id)
-        known = self.world.journal.get(key)
+        known = self.journal.get(key)
         if known:
             return known.event == mine
-        entry, _ = await self.world.journal.append(
+        entry, _ = await self.journal.append(
             self.thread,
             mine,
             key=key,
@@ -189,7 +197,7 @@ class Voice(Scope):
     @property
     def to_say(self) -> ToSay | None:
         """What the inner life wants said here, if that is what this turn is about."""
-        wanted = errand.errand_of(self.world.journal, self.execution.id)
+        wanted = errand.errand_of(self.journal, self.execution.id)
         if wanted is None:
             return None
         return wanted.event
@@ -224,7 +232,16 @@ class Voice(Scope):
         schema: Mapping[str, Any] | None = None,
     ) -> Entry[ModelCall]:
         """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
-        return await calls.call(self.world, self.ctx, self._wanted(name, memory, role, hear, schema))
+        wanted = calls.Wanted(
+            name=name,
+            memory=memory,
+            role=role,
+            hear=hear,
+            schema=schema,
+            wording=sorted(self.wording),
+            people=self.people,
+        )
+        return await calls.call(self.world, self.ctx, wanted)
 
     async def talk(
         self,
@@ -237,24 +254,7 @@ class Voice(Scope):
         partial: bool = False,
     ) -> tuple[WorkingMemory, Entry[ModelCall]]:
         """One model call that can be spoken to while nobody answers it: the memory grows by that."""
-        while True:
-            wanted = self._wanted(name, memory, role, hear, schema, partial=partial)
-            came = await calls.talk(self.world, self.ctx, wanted)
-            if isinstance(came, Entry):
-                return memory, came
-            memory = memory.with_memory(*recall(came))
-
-    def _wanted(
-        self,
-        name: str,
-        memory: WorkingMemory,
-        role: Role,
-        hear: Hear | None,
-        schema: Mapping[str, Any] | None,
-        *,
-        partial: bool = False,
-    ) -> calls.Wanted:
-        return calls.Wanted(
+        wanted = calls.Wanted(
             name=name,
             memory=memory,
             role=role,
@@ -264,6 +264,12 @@ class Voice(Scope):
             people=self.people,
             partial=partial,
         )
+        while True:
+            came = await calls.talk(self.world, self.ctx, wanted)
+            if isinstance(came, Entry):
+                return wanted.memory, came
+            memory = wanted.memory.with_memory(*recall(came))
+            wanted = replace(wanted, memory=memory, wording=sorted(self.wording))
 
     # Deeds
 
@@ -311,7 +317,7 @@ class Voice(Scope):
         """Tell one person something in this conversation that nobody else sees; perhaps twice."""
 
         async def tell() -> str:
-            await self.world.speaker.whisper(self.thread, person, text, self.hold)
+            await self.speaker.whisper(self.thread, person, text, self.hold)
             return text
 
         await self.effect(name, {"to": person}, tell, repeatable=True)
@@ -319,7 +325,7 @@ class Voice(Scope):
     def show(self, status: str) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
         if self.addressed:
-            self.world.speaker.status(self.thread, status, self.hold)
+            self.speaker.status(self.thread, status, self.hold)
 
     @asynccontextmanager
     async def showing(self, status: str) -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from daemon.soul.voice import Voice
 async def make(turn: Voice, key: str, question: Question) -> None:
     """The root is to ask it. Part of the question, and no step: where that is recorded, so is this."""
     wished = part(key, "wish")
-    if turn.world.journal.get(wished):
+    if turn.journal.get(wished):
         return
     wish = Wish(
         branch=turn.thread,
@@ -47,7 +47,7 @@ def wish_of(journal: Reading, execution: str) -> Wish | None:
 
 def wished(turn: Voice) -> Question | None:
     """The question of the wish that this turn is about, to those who can read this conversation."""
-    wish = wish_of(turn.world.journal, turn.execution.id)
+    wish = wish_of(turn.journal, turn.execution.id)
     if wish is None:
         return None
     return Question(
@@ -62,10 +62,10 @@ def wished(turn: Voice) -> Question | None:
 
 def wisher(turn: Voice) -> Sequence[int]:
     """The branch that wished to ask this: where it ends, nobody needs to answer any more."""
-    wish = wish_of(turn.world.journal, turn.execution.id)
+    wish = wish_of(turn.journal, turn.execution.id)
     if wish is None:
         return ()
-    begun = turn.world.journal.of(parent_of(wish.branch), Spawned)
+    begun = turn.journal.of(parent_of(wish.branch), Spawned)
     return seqs_of([entry for entry in begun if entry.event.thread == wish.branch])
 
 
@@ -82,7 +82,7 @@ async def wait_for_others(turn: Voice) -> bool:
 
 def _earlier(turn: Voice) -> Received | None:
     """What executions wait for that were begun earlier for a branch."""
-    journal = turn.world.journal
+    journal = turn.journal
     pending: list[Entry[Any]] = []
     pending += journal.pending(Asked, thread=turn.thread)
     pending += journal.pending(Waiting, thread=turn.thread)
@@ -93,14 +93,14 @@ def _earlier(turn: Voice) -> Received | None:
 
 
 def _is_earlier(turn: Voice, execution: str) -> bool:
-    journal = turn.world.journal
+    journal = turn.journal
     began = journal.get(f"{execution}/began")
     return began is not None and began.seq < turn.number and wish_of(journal, execution) is not None
 
 
 def _end_of_wisher(turn: Voice) -> Received | None:
     """Has the branch that wished this ended, or one above it, or is it told to?"""
-    journal = turn.world.journal
+    journal = turn.journal
     wish = wish_of(journal, turn.execution.id)
     assert wish
     thread = wish.branch
@@ -117,14 +117,14 @@ async def answered_since(turn: Voice, question: Question) -> Answer | None:
     found = await turn.ctx.notice("answered", lambda: _given_since(turn, question))
     if found is None:
         return None
-    given: Entry[Answered] = turn.world.journal.at(found.event.inputs[0])
+    given: Entry[Answered] = turn.journal.at(found.event.inputs[0])
     return Answer(value=given.event.value, by=given.event.by, at=given.at)
 
 
 def _given_since(turn: Voice, question: Question) -> Received | None:
     if "resets" not in question.about:
         return None
-    for entry in turn.world.journal.of(turn.thread, Answered, since=turn.inputs[0].seq):
+    for entry in turn.journal.of(turn.thread, Answered, since=turn.inputs[0].seq):
         if entry.event.about == question.about and entry.event.by:
             return Received(inputs=(entry.seq,))
     return None
@@ -136,11 +136,11 @@ async def relay(turn: Voice, execution: str, answer: Answer) -> None:
 
     No step: whoever ends the execution that asks has steps of its own, and finds here that it was done.
     """
-    wish = wish_of(turn.world.journal, execution)
+    wish = wish_of(turn.journal, execution)
     if wish is None:
         return
     key = f"relayed:{wish.asks}"
-    if turn.world.journal.get(key):
+    if turn.journal.get(key):
         return
     words = ""
     if answer.memories:

@@ -188,7 +188,7 @@ BRANCHES = (
     rule(
         "what a branch was told first stands",
         "soul/wishes.py",
-        "    if turn.world.journal.get(key):\n        return\n",
+        "    if turn.journal.get(key):\n        return\n",
         '    key += f":{answer.by}"\n',
         BRANCH + "test_what_the_branch_was_told_stands_when_the_root_fails_after_that",
     ),
