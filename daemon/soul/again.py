@@ -75,7 +75,8 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
             own.update(ended.closes)
         else:
             others.update(ended.event.keep)
-    said = only(Said, journal.many(sorted(own.difference(turn.first.event.inputs))))
+    own.difference_update(turn.first.event.inputs)
+    said = only(Said, journal.many(sorted(own)))
     words = [entry for entry in said if not isinstance(entry.event, Press)]
     kept = journal.many(sorted(others))
     return by_seq([*words, *kept])

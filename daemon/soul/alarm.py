@@ -50,13 +50,15 @@ async def _leave(world: World, call: Entry[ModelCall], fault: Fault, thread: str
     """An afterthought for the owner's conversation, if there is none about this yet."""
     journal = world.journal
     last = None
+    before = 0
     for entry in journal.of(thread, Afterthought):
-        if entry.event.process == NOTICING and entry.event.params.get("about") == fault.subject:
-            last = entry
+        told = entry.event
+        if told.process == NOTICING and told.params.get("about") == fault.subject:
+            last, before = entry, entry.seq
     if last is None or _is_news(world, fault, last):
         params = {"about": fault.subject, "what": world.reach.advice(fault)}
         event = Afterthought(process=NOTICING, params=params)
-        key = f"alarm:{thread}:{fault.subject}:{last.seq if last else 0}"
+        key = f"alarm:{thread}:{fault.subject}:{before}"
         await journal.append(thread, event, key=key, author="core", cause=call.seq)
 
 

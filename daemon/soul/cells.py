@@ -71,7 +71,8 @@ class Cells:
 
         done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
         key = done.key.removesuffix(part("", "done"))
-        self._history.append(Ran(key=key, code=code, variables=self._variables, lost=done.event.lost))
+        cell = Ran(key=key, code=code, variables=self._variables, lost=done.event.lost)
+        self._history.append(cell)
         if not done.event.lost:
             self._variables = done.event.variables
         return done
@@ -121,7 +122,8 @@ class Cells:
         for ran in self._history[self._in_sandbox :]:
             if not ran.lost:
                 self._variables = ran.variables
-                again = await self._executed(sandbox, Cell(ctx=self._ctx.inside(ran.key)), ran.code)
+                cell = Cell(ctx=self._ctx.inside(ran.key))
+                again = await self._executed(sandbox, cell, ran.code)
                 if again.lost:
                     await self.close()
                     self._variables = now

@@ -136,7 +136,9 @@ class DMs(Projection):
         """
         dm = self._of_thread(thread)
         ended = dm.ended(before)
-        if not ended or dm.turns[ended - 1].alone <= dm.last_sum(before).turn:
+        if ended == 0:
+            return []
+        if dm.turns[ended - 1].alone <= dm.last_sum(before).turn:
             return []
         summed_up, said = self._since_sum(dm, before)
         return [*summed_up, *said]
@@ -168,7 +170,8 @@ class DMs(Projection):
                 known[seq] = at_hand
             else:
                 unknown.append(seq)
-        known.update(zip(unknown, recall(self.journal.many(unknown)), strict=True))
+        read = recall(self.journal.many(unknown))
+        known.update(zip(unknown, read, strict=True))
         return [known[seq] for seq in seqs]
 
     def _since_sum(self, dm: DM, before: int) -> tuple[list[Memory], list[Memory]]:
@@ -177,7 +180,8 @@ class DMs(Projection):
         upto = 0
         if ended:
             upto = dm.turns[ended - 1].upto
-        said = latest(self._remembered(_last_of(dm.seqs, last.upto, upto)), SUMMED_UP)
+        seqs = _last_of(dm.seqs, last.upto, upto)
+        said = latest(self._remembered(seqs), SUMMED_UP)
         if last is NOTHING:
             return [], said
         return self._remembered([last.seq]), said
@@ -210,11 +214,12 @@ class DMs(Projection):
         event = entry.event
         if isinstance(event, Opened):
             if event.where == "dm":
-                self._of[entry.thread] = self._dms.setdefault((event.team, event.channel), DM())
+                dm = self._dms.setdefault((event.team, event.channel), DM())
+                self._of[entry.thread] = dm
             return
-        dm = self._of.get(entry.thread)
-        if dm is None:
+        if entry.thread not in self._of:
             return
+        dm = self._of[entry.thread]
         match event:
             case TurnEnded(keep=keep) if keep:
                 dm.add(entry)

@@ -58,8 +58,9 @@ def suspended(turn: Turn) -> TurnEnded:
 def is_refused(turn: Turn) -> bool:
     """Did Slack take nothing in this conversation before its last words? Then it has none."""
     told = last_words(turn.execution.id, "")
-    failures = [failure.event for failure in turn.execution.failed if not failure.event.at.startswith(told)]
-    return bool(failures) and failures[-1].error == SpeechRefused.__name__
+    failures = [failed.event for failed in turn.execution.failed]
+    errors = [failure.error for failure in failures if not failure.at.startswith(told)]
+    return bool(errors) and errors[-1] == SpeechRefused.__name__
 
 
 def was_answered(turn: Turn) -> bool:

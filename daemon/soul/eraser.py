@@ -117,7 +117,8 @@ class Eraser:
             await self._journal.erase(left)
         for asked in self._journal.pending(ToForget):
             try:
-                await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
+                forgetting = Forgetting(self._journal, self._clock, self._wake, self._clear, asked)
+                await forgetting.run()
             except (JournalError, OSError) as error:
                 failed = error
         if failed:

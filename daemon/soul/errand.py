@@ -35,5 +35,6 @@ async def report(turn: Scope, execution: str, outcome: Became) -> None:
         return
     key = f"said-out:{wanted.key}"
     if turn.journal.get(key) is None:
-        told = SaidOut(by=wanted.event.by, to=wanted.event.to or turn.thread, outcome=outcome)
+        there = wanted.event.to or turn.thread
+        told = SaidOut(by=wanted.event.by, to=there, outcome=outcome)
         await turn.execution.append(told, key, cause=wanted.seq)

@@ -148,7 +148,8 @@ class Message:
         ts = await self.standing()
         if ts is None or page.text != self._rests or choices:
             ts = await self._finish(ts, page.text, choices)
-        return await self._end(kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked), intent)
+        spoken = kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked)
+        return await self._end(spoken, intent)
 
     async def unsay(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
         """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""

@@ -90,7 +90,8 @@ class ReadingNode:
         """Ask the model of this depth."""
         self._reader.questions += 1
         self._reader.progress()
-        wanted = self._reader.wanted(name, memory, self._reader.readings.model(self._depth), last=last)
+        model = self._reader.readings.model(self._depth)
+        wanted = self._reader.wanted(name, memory, model, last=last)
         return await self._reader.ask(self._ctx, wanted)
 
     async def tell(self, text: str) -> Entry[SystemMessage]:

@@ -67,7 +67,8 @@ async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
         for heard in found.heard
     ]
     kept = [entry.seq for entry, _ in await asyncio.gather(*appends)]
-    return Overheard(seqs=tuple(dict.fromkeys([*unasked, *found.own, *kept])), whole=True)
+    seqs = dict.fromkeys([*unasked, *found.own, *kept])
+    return Overheard(seqs=tuple(seqs), whole=True)
 
 
 async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:

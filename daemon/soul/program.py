@@ -86,7 +86,8 @@ class Soul(Program):
             return TurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
             )
-        thread, now = taken.inputs[0].thread, self._world.journal.last() + 1
+        thread = taken.inputs[0].thread
+        now = self._world.journal.last() + 1
         await self._world.pasts.ready(thread, now)
         past = self._world.pasts.of(thread, now)
         process = self._known(past.process)
@@ -259,7 +260,8 @@ async def _let_go(turn: Turn) -> None:
     await settling.settle(turn)
     done = turn.journal.recorded(turn.execution.id)
     for gone in only(Withdrawn, done):
-        await questions.see_off(turn, only(Asked, turn.journal.many(gone.closes)))
+        asked = only(Asked, turn.journal.many(gone.closes))
+        await questions.see_off(turn, asked)
     answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
     for question in only(Asked, done):
         await questions.settle(turn, question, answers.get(question.seq, ""))
@@ -270,4 +272,5 @@ async def _let_go(turn: Turn) -> None:
 async def _last_word(turn: Turn, name: str) -> None:
     """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
-        await turn.say(turn.text(f"prompts/sentences/{name}").strip(), name)
+        sentence = turn.text(f"prompts/sentences/{name}").strip()
+        await turn.say(sentence, name)

@@ -99,7 +99,8 @@ async def _answered(turn: Voice, asked: Entry[Asked], given: Entry[Input], quest
     event = given.event
     if isinstance(event, Press):
         name = await turn.speaker.name(given.author) or event.name
-        return replace(answer, value=event.value, by=given.author, text=_chose(name, question, event.value))
+        text = _chose(name, question, event.value)
+        return replace(answer, value=event.value, by=given.author, text=text)
     if isinstance(event, Relayed):
         return replace(answer, value=event.value, by=event.by, text=event.text)
     if isinstance(event, Said):
@@ -134,8 +135,8 @@ def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
 
 def _remembered(turn: Voice, asked: Entry[Asked], answer: Entry[Answered]) -> Answer:
     event = answer.event
-    memories: list[Memory] = []
-    memories += recall(turn.journal.many([*asked.event.said, *event.meanwhile, *event.seqs]))
+    seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
+    memories: list[Memory] = [*recall(turn.journal.many(seqs))]
     if event.text:
         memories.append(remember(answer))
     return Answer(
@@ -179,12 +180,12 @@ def half_asked(recorded: Sequence[Entry[Any]]) -> list[Entry[Spoken]]:
 
 async def _take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: str) -> None:
     """The last message of a question reads so without them, and says the answer, if there was one."""
-    ts = spoken.event.ts
+    ts, speech = spoken.event.ts, speech_of(spoken.key)
     text = f"{spoken.event.text}\n{answer}".strip()
 
     async def rewrite() -> str:
         try:
-            return await turn.speaker.finish(turn.thread, ts, text, speech_of(spoken.key), turn.hold)
+            return await turn.speaker.finish(turn.thread, ts, text, speech, turn.hold)
         except SpeechFailed as failure:
             if len(turn.execution.failed) < PATIENT:
                 raise

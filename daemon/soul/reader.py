@@ -55,7 +55,8 @@ class Reader:
         began = only(ReadingBegan, mine)
         seconds = 0.0
         if began:
-            seconds = lasted([entry for entry in execution.lifetime() if entry.seq >= began[0].seq])
+            since = [entry for entry in execution.lifetime() if entry.seq >= began[0].seq]
+            seconds = lasted(since)
         return Ledger(self.limits, self.world.clock, only(ModelCall, mine), seconds)
 
     async def ask(self, ctx: Context, wanted: calls.Wanted) -> Entry[ModelCall]:
@@ -97,8 +98,9 @@ class Reader:
         words = alone
         if self._pieces:
             words = together or alone
-        pieces, questions, usd = str(len(self._pieces)), str(self.questions), f"{self.ledger.usd:.2f}"
-        self.voice.show(fill(words, pieces=pieces, questions=questions, usd=usd))
+        pieces = str(len(self._pieces))
+        usd = f"{self.ledger.usd:.2f}"
+        self.voice.show(fill(words, pieces=pieces, questions=str(self.questions), usd=usd))
 
 
 class SubCall:
@@ -120,8 +122,9 @@ class SubCall:
             return at_bound(reached)
         await self._reader.give_way(self._prompt)
         memory = working_memory(()).with_region("instruction", self._prompt)
+        wanted = self._reader.wanted("llm_query", memory, self._model)
         try:
-            call = await self._reader.ask(ctx, self._reader.wanted("llm_query", memory, self._model))
+            call = await self._reader.ask(ctx, wanted)
         except Unavailable as error:
             return unreachable(error)
         self._reader.answered(call)
@@ -139,9 +142,8 @@ class SubCall:
             return "Error: the prompt is empty"
         most = readings.longest(self._model)
         if not most:
-            return (
-                f"Error: there is no model {self._model!r}; there are {', '.join(sorted(readings.windows))}"
-            )
+            known = ", ".join(sorted(readings.windows))
+            return f"Error: there is no model {self._model!r}; there are {known}"
         size = len(self._prompt.encode(errors="replace"))
         if size > most:
             return f"Error: the prompt has {size} bytes, and this model reads about {most}; split it"

@@ -72,7 +72,8 @@ class Speech:
         message = self._message(len(whole))
         await message.hear(growing.text)
         if message.age > LONGEST_STREAM:
-            self._cuts.append(self._scope.speaker.cut(text, _end_of(whole)))
+            cut = self._scope.speaker.cut(text, _end_of(whole))
+            self._cuts.append(cut)
 
     async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
@@ -120,7 +121,8 @@ class Speech:
                     text += BROKEN
                 if not text.strip(BROKEN):
                     text = self._lost_words
-                receipts.append(await message.close(Page(text=text, upto=len(text)), ""))
+                page = Page(text=text, upto=len(text))
+                receipts.append(await message.close(page, ""))
             else:
                 unsaid = await message.unsay("")
                 if unsaid:
@@ -192,7 +194,8 @@ class Speech:
             ends = [page.upto for page in pages[:-1]]
             more = list(speaker.pages(text, [*ends, middle]))
             if len(more) <= len(pages):  # what is left cannot be divided
-                return pages + [Page(text="…", upto=len(text))] * (least - len(pages))
+                rest = Page(text="…", upto=len(text))
+                return pages + [rest] * (least - len(pages))
             pages = more
         return pages
 

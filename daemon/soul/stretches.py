@@ -61,5 +61,6 @@ async def _entered(journal: Journal, execution: Execution, seqs: tuple[int, ...]
     if known:
         return known.seq
     fence = Fence(thread=thread, epoch=execution.epoch)
-    entry, _ = await journal.append(thread, Stretch(seqs=seqs), key=key, author="core", fence=fence)
+    stretch = Stretch(seqs=seqs)
+    entry, _ = await journal.append(thread, stretch, key=key, author="core", fence=fence)
     return entry.seq

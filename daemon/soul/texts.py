@@ -128,7 +128,8 @@ class Texts:
 
     def _names(self) -> Iterable[str]:
         """The texts that must be there, those that were, and the playbooks that are."""
-        playbooks = [f"{PLAYBOOKS}{path.stem}" for path in (self._folder / PLAYBOOKS).glob("[!.]*.md")]
+        paths = (self._folder / PLAYBOOKS).glob("[!.]*.md")
+        playbooks = [f"{PLAYBOOKS}{path.stem}" for path in paths]
         return dict.fromkeys([*self._catalogue.texts, *self._good, *sorted(playbooks)])
 
     async def _complain(self, name: str, problem: str) -> None:
@@ -137,7 +138,8 @@ class Texts:
             more = " The last good version stays in use."
         log.warning("%s%s", problem, more)
         key = f"fault:{hashlib.sha256(problem.encode()).hexdigest()}"
-        await self._journal.append(SELF, Fault(name=name, text=problem), key=key, author="core")
+        fault = Fault(name=name, text=problem)
+        await self._journal.append(SELF, fault, key=key, author="core")
 
     def _look(self, name: str) -> str | None:
         """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""

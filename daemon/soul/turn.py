@@ -95,11 +95,11 @@ class Turn(Voice):
 
     def self_calls(self) -> int:
         """How often it had called itself in this tree since a person spoke, or an owner let it."""
-        tree = self.root
+        tree, since = self.root, self._last_word(self.number)
         if tree == INNER:
             tree = branch_of(self.thread)
         calls = 0
-        for entry in self.journal.tree(tree, SelfCall, Answered, since=self._last_word(self.number)):
+        for entry in self.journal.tree(tree, SelfCall, Answered, since=since):
             if entry.seq >= self.number:
                 break
             if isinstance(entry.event, SelfCall):
@@ -184,7 +184,8 @@ class Turn(Voice):
         """What its process sees at first."""
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         known = [*self.past.kept, *self._carried]
-        came = in_order([entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)])
+        new = [entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)]
+        came = in_order(new)
         if self.came:
             came = by_seq([*came, *self.came])
         return working_memory([*recall(core), *known, *recall(came)])
@@ -259,10 +260,11 @@ class Turn(Voice):
 
     async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other; each is given a turn with steps of its own, named by its place."""
+        alone = len(jobs) == 1
         branches = []
         for place, job in enumerate(jobs, 1):
             ctx = self.ctx.within(str(place))
-            branches.append((ctx, self._branch(job, alone=len(jobs) == 1)))
+            branches.append((ctx, self._branch(job, alone=alone)))
         return await self.ctx.gather(*branches)
 
     def _branch(
@@ -313,7 +315,8 @@ class Turn(Voice):
 
     async def remind(self, reminder: Timer, seconds: float) -> None:
         """This will be an input of this thread so many seconds after it began, or last heard an answer."""
-        await self.ctx.watch(within=seconds, since=self.began_at, note=noted(reminder), name="remind")
+        note = noted(reminder)
+        await self.ctx.watch(within=seconds, since=self.began_at, note=note, name="remind")
 
     async def record(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""

@@ -107,7 +107,8 @@ class Voice(Scope):
 
     async def enter(self, name: str, text: str) -> Memory:
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
-        return remember(self.world.texts.read(await self.world.texts.enter(name, text)))
+        sha = await self.world.texts.enter(name, text)
+        return remember(self.world.texts.read(sha))
 
     async def forget(self, person: str, seqs: Sequence[int]) -> None:
         """This person wants these notes forgotten, or (none) all that there is of them, and at once."""

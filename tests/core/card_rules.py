@@ -25,7 +25,7 @@ CARD: tuple[Mutant, ...] = (
     rule(
         "a card: what was begun before a restart is settled",
         "soul/settling.py",
-        "    await _end_card(turn, left)\n",
+        "    await _end_cards(turn, left)\n",
         "",
         "card-new-code/kills",
     ),

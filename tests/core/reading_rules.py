@@ -20,8 +20,8 @@ CELLS: tuple[Mutant, ...] = (
     rule(
         "reading: a cell that runs again reads back what it asked for",
         "soul/cells.py",
-        "sandbox, Cell(ctx=self._ctx.inside(ran.key)), ran.code",
-        'sandbox, Cell(ctx=self._ctx.inside(f"{ran.key}-again")), ran.code',
+        "cell = Cell(ctx=self._ctx.inside(ran.key))",
+        'cell = Cell(ctx=self._ctx.inside(f"{ran.key}-again"))',
         f"{LOST}the_next_cell_finds_all_that_the_cells_before_had[calls]",
     ),
     rule(
