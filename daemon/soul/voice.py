@@ -70,7 +70,7 @@ class Voice(Scope):
     @property
     def addressed(self) -> bool:
         """Is this thread a conversation, in which something can be said?"""
-        return self._where not in ("", TERMINAL)
+        return self._where not in (None, TERMINAL)
 
     @property
     def in_dm(self) -> bool:
@@ -78,10 +78,10 @@ class Voice(Scope):
         return self._where == "dm"
 
     @property
-    def _where(self) -> str:
-        """What Slack calls this conversation; empty in a branch, which is none."""
+    def _where(self) -> str | None:
+        """What Slack calls this conversation; None in a branch, which is none."""
         if self.opened is None or self.thread != self.root:
-            return ""
+            return None
         return self.opened.event.where
 
     @property
