@@ -12,7 +12,7 @@ from daemon.errors import ConfigError
 from daemon.ports import Clock
 from daemon.slack.access import Access, away, introduce, ticket, web_of
 from daemon.slack.refusals import OUT_OF_REACH
-from daemon.slack.web import Web, free
+from daemon.slack.web import Web
 
 
 async def slack(access: Access, wanted: Set[str], clock: Clock) -> AsyncIterator[Finding]:
@@ -43,7 +43,7 @@ async def _bot(web: Web, access: Access) -> Finding:
 
 async def _scopes(web: Web, wanted: Set[str]) -> Finding:
     """What the bot token may do, as Slack says in a header."""
-    answer = await web.call(free, web.client.auth_test)
+    answer = await web.ask(web.client.auth_test)
     shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
     if missing:

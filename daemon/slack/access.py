@@ -15,9 +15,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock
+from daemon.slack.payload import called, object_in
 from daemon.slack.policy import SOMEWHERE, Me
 from daemon.slack.refusals import FATAL, OUT_OF_REACH, Scopes, error_of, refused, why
-from daemon.slack.web import Method, Web, free, pause
+from daemon.slack.web import Method, Web, pause
 
 SLACK = AsyncWebClient.BASE_URL
 
@@ -71,9 +72,8 @@ async def introduce(web: Web, access: Access) -> Me:
     answer = await _proven(web, access, "SLACK_BOT_TOKEN", web.client.auth_test)
     name = str(answer.get("user") or "")
     with suppress(SlackApiError, *OUT_OF_REACH):
-        user = (await web.call(free, web.client.users_info, user=answer["user_id"])).get("user") or {}
-        profile = user.get("profile") or {}
-        name = str(profile.get("display_name") or profile.get("real_name") or name)
+        described = await web.ask(web.client.users_info, user=answer["user_id"])
+        name = called(object_in(described, "user")) or name
     return Me(
         team=str(answer["team_id"]),
         user=str(answer["user_id"]),
@@ -105,7 +105,7 @@ async def _proven(
     web: Web, access: Access, name: str, method: Method, **arguments: Any
 ) -> AsyncSlackResponse:
     try:
-        return await web.call(free, method, **arguments)
+        return await web.ask(method, **arguments)
     except SlackApiError as refusal:
         word = error_of(refusal)
         if word in FATAL:

@@ -19,7 +19,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from daemon.slack.message import SPOKEN, Message, said
 from daemon.slack.payload import TS, Malformed
 from daemon.slack.refusals import error_of
-from daemon.slack.web import Item, Method, Web, free, members, named, pages
+from daemon.slack.web import Item, Method, Web, members, named, pages
 
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
@@ -107,7 +107,7 @@ class Archive:
         if len(asked) == MOST:
             await self._web.clock.sleep(asked[0] + MINUTE - self._web.clock.steady())
         asked.append(self._web.clock.steady())
-        return await self._web.call(free, method, patience=PATIENCE, **arguments)
+        return await self._web.ask(method, patience=PATIENCE, **arguments)
 
 
 def at(item: Item, name: str = "ts") -> float:

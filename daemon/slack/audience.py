@@ -11,7 +11,7 @@ from typing import Any
 from daemon.engine.journal import Journal
 from daemon.kinds import AudienceNoted, Opened
 from daemon.slack.message import Message
-from daemon.slack.names import Audience, People
+from daemon.slack.names import People, read_by
 from daemon.slack.payload import identity
 
 CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
@@ -20,8 +20,9 @@ CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
 
 def changed_in(event: Mapping[str, Any]) -> str:
     """The channel of which an event says so; empty for any other event. Raises Malformed."""
-    told = event.get("type") in CHANGES or event.get("subtype") in CHANGES
-    return identity(event, "channel") if told else ""
+    if event.get("type") in CHANGES or event.get("subtype") in CHANGES:
+        return identity(event, "channel")
+    return ""
 
 
 class Audiences:
@@ -40,9 +41,10 @@ class Audiences:
         where = self._people.whereabouts(message)
         await self.found(message.channel, where.audience, message.changed or message.ts)
 
-    async def look(self, channel: str, of: str) -> None:
-        """Write down who can read a channel, if that is news; `of` is whom a DM is with, else the channel."""
-        await self.found(channel, await self._people.audience(of), f"seen:{self._journal.last()}")
+    async def look(self, place: Opened) -> None:
+        """Write down who can read the channel of a conversation now, if that is news."""
+        audience = await self._people.audience(read_by(place.channel, place.where, place.user))
+        await self.found(place.channel, audience, f"seen:{self._journal.last()}")
 
     async def changed(self, channel: str, ts: str) -> None:
         """Others can read this channel since `ts`. Who, is asked at its next message."""
@@ -53,7 +55,7 @@ class Audiences:
         """This is written down of who can read its channel."""
         self._noted[said.channel] = said.audience
 
-    async def found(self, channel: str, audience: Audience, ts: str) -> None:
+    async def found(self, channel: str, audience: str, ts: str) -> None:
         """These can read this channel at `ts`: written down if that is news."""
         if self._noted.get(channel) != audience:
             said = AudienceNoted(team=self._team, channel=channel, audience=audience)

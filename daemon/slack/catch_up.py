@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 from slack_sdk.errors import SlackApiError
@@ -80,7 +81,9 @@ class CatchUp:
     @property
     def progress(self) -> Progress:
         """How far it is."""
-        return self._missed.progress if self._missed else Progress()
+        if self._missed is None:
+            return Progress()
+        return self._missed.progress
 
     def wake(self) -> None:
         """Catch up now, or once more when it is doing so."""
@@ -119,9 +122,9 @@ class CatchUp:
 
     async def _begun(self) -> Missed:
         since = self.archive.now() - DORMANT
+        threads = partial(own_threads, team=self.workspace.me.team, since=since)
         conversations, own = await asyncio.gather(
-            self.archive.conversations(),
-            self.workspace.journal.apart(lambda reading: own_threads(reading, self.workspace.me.team, since)),
+            self.archive.conversations(), self.workspace.journal.apart(threads)
         )
         begun = self.archive.now()
         await self._marks.write()

@@ -5,7 +5,7 @@ The words of a plan are a model's: they can neither ping anybody nor form a refe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from daemon.kinds import Planned
@@ -27,10 +27,11 @@ def checklist(plan: Planned) -> dict[str, Any]:
     """The content of a message that shows this plan, for chat.postMessage and chat.update."""
     condition = _line(plan.condition, HEADER)
     figures = f"{plan.done}/{len(plan.steps)}"
-    header = {"type": "header", "text": {"type": "plain_text", "text": condition}}
-    sections = [{"type": "section", "text": _mrkdwn(text)} for text in _sections([*_lines(plan)])]
-    context = {"type": "context", "elements": [_mrkdwn(figures)]}
-    blocks = [header, *sections, context] if condition else [*sections, context]
+    blocks: list[dict[str, Any]] = []
+    if condition:
+        blocks.append({"type": "header", "text": {"type": "plain_text", "text": condition}})
+    blocks += [{"type": "section", "text": _mrkdwn(text)} for text in _sections(_lines(plan))]
+    blocks.append({"type": "context", "elements": [_mrkdwn(figures)]})
     return {"text": _escaped(f"{figures} {condition}".strip()), "blocks": blocks}
 
 
@@ -45,7 +46,7 @@ def _lines(plan: Planned) -> Iterator[str]:
         yield f"… and {more} more"
 
 
-def _sections(lines: Sequence[str]) -> Sequence[str]:
+def _sections(lines: Iterable[str]) -> Sequence[str]:
     """The lines, as many together as a section takes."""
     sections: list[str] = []
     for line in lines:
@@ -59,7 +60,9 @@ def _sections(lines: Sequence[str]) -> Sequence[str]:
 def _line(text: str, most: int) -> str:
     """One line of at most so many characters, which pings nobody."""
     line = " ".join(quiet(text).split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    if len(line) <= most:
+        return line
+    return f"{line[: most - 1]}…"
 
 
 def _mrkdwn(text: str) -> dict[str, str]:

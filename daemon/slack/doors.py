@@ -19,7 +19,7 @@ from daemon.errors import SpeechFailed
 from daemon.kinds import AudienceNoted, Opened, thread_key
 from daemon.ports import Hold
 from daemon.slack.audience import Audiences
-from daemon.slack.names import DM, GROUP
+from daemon.slack.names import DM, Whereabouts
 from daemon.slack.place import open_channel, place_of
 from daemon.slack.refusals import NOT_SLACK, OUT_OF_REACH, final, why
 from daemon.slack.web import Web, free, members
@@ -52,18 +52,11 @@ class Doors:
         """The thread of what is said unasked in a channel; empty where there can be none."""
         known = self.workspace.journal.get(thread_key(self.workspace.me.team, channel, ""))
         if known is None:
-            audience = await self.workspace.people.audience(channel)
-            name = self.workspace.people.known(channel)
-            if not name:
+            where = await self.workspace.people.where(channel, "channel", "")
+            if not self.workspace.people.known(channel):
                 return ""
             known = await open_channel(
-                self.workspace.journal,
-                team=self.workspace.me.team,
-                channel=channel,
-                where="group" if name == GROUP else "channel",
-                place=name,
-                audience=audience,
-                user="",
+                self.workspace.journal, team=self.workspace.me.team, channel=channel, where=where, user=""
             )
         await self.look(known.thread)
         return known.thread
@@ -71,13 +64,14 @@ class Doors:
     async def look(self, thread: str) -> None:
         """Write down who can read a conversation now, if that is news."""
         place = place_of(self.workspace.journal, thread)
-        await self.audiences.look(place.channel, place.user if place.where == "dm" else place.channel)
+        await self.audiences.look(place)
 
     async def are_in(self, channel: str, user: str) -> bool:
         """Are both this user and the soul in the channel? Raises SpeechFailed."""
         web = self.workspace.web
-        ask = partial(web.call, free, web.client.conversations_members)
-        return {user, self.workspace.me.user} <= (await _answered(members(ask, channel, PAGES)) or set())
+        ask = partial(web.ask, web.client.conversations_members)
+        found = await _answered(members(ask, channel, PAGES))
+        return found is not None and {user, self.workspace.me.user} <= found
 
     async def name(self, user: str) -> str:
         """What someone is called; empty where Slack does not say."""
@@ -100,15 +94,14 @@ async def open_direct(workspace: Workspace, person: str, hold: Hold) -> str:
     channel, audience = _known(journal, team, person)
     if not channel:
         channel = await _open(workspace.web, person, hold)
-    place = await open_channel(
-        journal, team=team, channel=channel, where="dm", place=DM, audience=audience, user=person
-    )
+    where = Whereabouts(kind="dm", name=DM, audience=audience)
+    place = await open_channel(journal, team=team, channel=channel, where=where, user=person)
     return place.thread
 
 
 def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
     """The DM with them in which something was said already, and who can read it, as was noted last."""
-    channel, audience = "", ""
+    channel = audience = ""
     for entry in journal.kind(Opened):
         place = entry.event
         if (place.team, place.where, place.user) == (team, "dm", person):

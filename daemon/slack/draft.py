@@ -42,7 +42,9 @@ class Draft:
 
     async def post(self, text: str, hold: Hold, choices: Choices | None = None) -> str:
         """Say it whole; returns its ts."""
-        content = _in_blocks(text, choices) if choices else {"markdown_text": text}
+        content: dict[str, Any] = {"markdown_text": text}
+        if choices:
+            content = _in_blocks(text, choices)
         return await self.put(None, content, hold)
 
     async def put(
@@ -51,11 +53,12 @@ class Draft:
         """Post a message of this content, or let the one of this ts have it; returns its ts."""
         client = self.web.client
         given: dict[str, Any] = {"channel": self.place.channel, "metadata": self.metadata, **content}
+        method: Method = client.chat_update
         if ts is None:
+            method = client.chat_postMessage
             given["thread_ts"] = self.place.ts or None
         else:
             given["ts"] = ts
-        method = client.chat_postMessage if ts is None else client.chat_update
         answer = await self.web.call(hold, method, patience, **given)
         return str(answer["ts"])
 
@@ -82,6 +85,9 @@ class Draft:
 
     async def stop(self, ts: str, rest: str, hold: Hold, choices: Choices | None = None) -> bool:
         """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
+        blocks = None
+        if choices:
+            blocks = [buttons(choices)]
         try:
             await self.web.call(
                 hold,
@@ -89,7 +95,7 @@ class Draft:
                 channel=self.place.channel,
                 ts=ts,
                 markdown_text=rest or None,
-                blocks=[buttons(choices)] if choices else None,
+                blocks=blocks,
                 metadata=self.metadata,
             )
         except SlackApiError as refusal:
@@ -110,14 +116,15 @@ class Draft:
         Only blocks are sure to take away the blocks that were there. What is too long for the plain text
         beside them goes without: so much stands under no question.
         """
-        plain = len(text) > UPDATE_MOST and not choices
-        content = {"markdown_text": text} if plain else _in_blocks(text, choices)
+        content = _in_blocks(text, choices)
+        if len(text) > UPDATE_MOST and not choices:
+            content = {"markdown_text": text}
         await self._update(self.web.call, hold, ts, **content)
 
     async def _update(self, call: Method, hold: Hold, ts: str, **content: Any) -> None:
-        update, channel = self.web.client.chat_update, self.place.channel
+        where = {"channel": self.place.channel, "ts": ts}
         try:
-            await call(hold, update, channel=channel, ts=ts, metadata=self.metadata, **content)
+            await call(hold, self.web.client.chat_update, **where, metadata=self.metadata, **content)
         except SlackApiError as refusal:
             if error_of(refusal) != GONE:
                 raise

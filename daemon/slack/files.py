@@ -21,7 +21,7 @@ from daemon.kinds import SharedFile
 from daemon.slack.access import Access
 from daemon.slack.message import shared_file
 from daemon.slack.refusals import FIX, LIMITED, MISSING_SCOPE, OUT_OF_REACH, UNWELL, error_of, why
-from daemon.slack.web import LONGEST_WAIT, TIMEOUT, Web, free, pause, seconds_of
+from daemon.slack.web import LONGEST_WAIT, TIMEOUT, Web, pause, seconds_of
 
 MEGABYTE = 1_000_000
 MOST = 50 * MEGABYTE
@@ -105,9 +105,7 @@ class SlackFiles:
     async def _found(self, file: SharedFile) -> SharedFile:
         """The same file with an address that the token may be sent to; Slack is asked where it has none."""
         self._check(file)
-        if file.access == CHECK or not self._trusts(file.url):
-            if not file.id:
-                raise FileRefused(ELSEWHERE if file.url else NO_ADDRESS)
+        if file.id and (file.access == CHECK or not self._trusts(file.url)):
             file = await self._described(file.id)
             self._check(file)
         if not file.url or file.access == CHECK:
@@ -131,7 +129,7 @@ class SlackFiles:
     async def _described(self, id: str) -> SharedFile:
         """The file as Slack describes it now."""
         try:
-            answer = await self.web.call(free, self.web.client.files_info, file=id)
+            answer = await self.web.ask(self.web.client.files_info, file=id)
         except SlackApiError as refusal:
             word = error_of(refusal)
             if word == MISSING_SCOPE:
@@ -174,10 +172,13 @@ class SlackFiles:
 
     def _session(self, url: str) -> ClientSession:
         """What may be shown to that address, and for how long it may be silent."""
-        own = self.access.headers if origin(url) == origin(self.access.base_url) else {}
-        token = {"Authorization": f"Bearer {self.access.bot_token}", "Accept-Encoding": "identity"}
+        headers: dict[str, str] = {}
+        if origin(url) == origin(self.access.base_url):
+            headers.update(self.access.headers)
+        headers["Authorization"] = f"Bearer {self.access.bot_token}"
+        headers["Accept-Encoding"] = "identity"
         silence = ClientTimeout(total=None, sock_connect=TIMEOUT, sock_read=TIMEOUT)
-        return ClientSession(headers={**own, **token}, timeout=silence, cookie_jar=DummyCookieJar())
+        return ClientSession(headers=headers, timeout=silence, cookie_jar=DummyCookieJar())
 
     async def _content(self, file: SharedFile, response: ClientResponse) -> bytes:
         """What was sent, if it is the file."""
@@ -195,7 +196,9 @@ class SlackFiles:
 
     def _too_large(self, size: int | None) -> FileRefused:
         most = f"{self.most / MEGABYTE:.3g} MB"
-        has = f"It has {size / MEGABYTE:.0f} MB" if size is not None else f"It has more than {most}"
+        has = f"It has more than {most}"
+        if size is not None:
+            has = f"It has {size / MEGABYTE:.0f} MB"
         return FileRefused(f"{has}, and files of more than {most} are not read: share the part that matters.")
 
 

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from slack_sdk.errors import SlackApiError
 
@@ -20,7 +19,7 @@ from daemon.slack.archive import spoken
 from daemon.slack.message import Message
 from daemon.slack.place import opened, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
-from daemon.slack.web import Item, free, pages
+from daemon.slack.web import Item
 from daemon.slack.words import command
 from daemon.slack.workspace import Workspace
 
@@ -71,9 +70,10 @@ class History:
     async def _before(self, place: kinds.Opened) -> list[Message]:
         root: list[Message] = []
         last: deque[Message] = deque(maxlen=LAST)
-        ask = partial(self.workspace.web.call, free, self.workspace.web.client.conversations_replies)
+        web = self.workspace.web
+        replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
-        async for page in pages(ask, "messages", PAGES, **where):
+        async for page in web.pages(replies, "messages", PAGES, **where):
             for item in page:
                 message = self._said_by_others(place, item)
                 if message is None or self._is_to_the_soul(place, message):
@@ -90,7 +90,8 @@ class History:
         """What stands above the call in the channel, and what the soul said to it, and unasked."""
         if self.workspace.places.said_unasked(place.team, place.channel, place.ts):
             return Earlier()  # its own words are what it is asked about
-        heard, own = list[Heard](), list[int]()
+        heard: list[Heard] = []
+        own: list[int] = []
         size = 0
         for item in await self._recent(place):
             ts = str(item.get("ts"))
@@ -112,10 +113,11 @@ class History:
 
     async def _recent(self, place: kinds.Opened) -> Sequence[Item]:
         """The last messages above the call, newest first."""
+        web = self.workspace.web
+        history = web.client.conversations_history
         since = moment(place.called_by) - RECENT
         where = {"channel": place.channel, "latest": place.called_by, "oldest": str(since)}
-        ask = partial(self.workspace.web.call, free, self.workspace.web.client.conversations_history)
-        async for page in pages(ask, "messages", 1, **where):
+        async for page in web.pages(history, "messages", 1, **where):
             return page
         return ()
 
@@ -137,7 +139,9 @@ class History:
         message = spoken(item, place.channel, place.where)
         if message is None or self.workspace.me.said(message.user, message.bot):
             return None
-        return None if self.workspace.is_forgotten(message.author, message.ts) else message
+        if self.workspace.is_forgotten(message.author, message.ts):
+            return None
+        return message
 
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
         known = self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")

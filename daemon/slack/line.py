@@ -72,8 +72,10 @@ class Line:
                 elif frame.type is WSMsgType.TEXT:
                     self._take(frame.data)
         finally:
-            silent = isinstance(self._ws.exception(), ServerTimeoutError)
-            self._end("silent" if silent else "closed")
+            why = "closed"
+            if isinstance(self._ws.exception(), ServerTimeoutError):
+                why = "silent"
+            self._end(why)
 
     def _take(self, text: str) -> None:
         frame = _frame(text)
@@ -163,16 +165,17 @@ class Hearing:
         return self._since(self._event_at)
 
     def _since(self, at: float | None) -> float | None:
-        return None if at is None else self._clock.steady() - at
+        if at is None:
+            return None
+        return self._clock.steady() - at
 
 
 def _frame(text: str) -> dict[str, Any]:
-    """A frame; of one that cannot be read only its envelope, if it has one."""
+    """A frame; of one that cannot be read only its envelope; empty, if it has none."""
     frame = parsed(text)
     if isinstance(frame, dict):
         return frame
-    envelope = value_of(text, "envelope_id")
-    return {"envelope_id": envelope} if envelope else {}
+    return {"envelope_id": value_of(text, "envelope_id")}
 
 
 def _taken(payload: object) -> AsyncBoltRequest | None:

@@ -31,13 +31,18 @@ def meant(journal: Journal, message: Message, me: Me, owners: Collection[str]) -
         found = _at_work(journal, message)
     else:
         found = _waiting_for(journal, message, me, owners)
-    return replace(message, root=found.event.ts) if found and found.event.ts else message
+    if found and found.event.ts:
+        return replace(message, root=found.event.ts)
+    return message
 
 
 def _at_work(journal: Journal, message: Message) -> Entry[Opened] | None:
     """The conversation of this DM at work, in which something came last; none that is about what is newer."""
-    here = (one for one in at_work(journal) if one.event.channel == message.channel and one.event.ts)
-    return next((one for one in here if not is_late(journal, one.thread, message.ts)), None)
+    for one in at_work(journal):
+        is_here = one.event.channel == message.channel and one.event.ts
+        if is_here and not is_late(journal, one.thread, message.ts):
+            return one
+    return None
 
 
 def _waiting_for(journal: Journal, message: Message, me: Me, owners: Collection[str]) -> Entry[Opened] | None:

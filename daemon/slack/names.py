@@ -19,11 +19,11 @@ from daemon.ports import Clock
 from daemon.slack.guests import Guests
 from daemon.slack.message import Message
 from daemon.slack.order import Order
-from daemon.slack.payload import object_in, told
+from daemon.slack.payload import called, object_in, told
 from daemon.slack.policy import Me
 from daemon.slack.refusals import OUT_OF_REACH, final
 from daemon.slack.text import A_CHANNEL, SOMEONE, named, readable, unnamed
-from daemon.slack.web import Web, free, next_page
+from daemon.slack.web import Web, next_page
 
 PATIENCE = 1.0
 """Seconds that a message may wait for names; Slack wants its ack within three."""
@@ -55,11 +55,11 @@ KEPT = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """A conversation: its kind (dm, channel, group), what to call it, and who can read it."""
+    """A conversation: its kind (dm, channel, group), what to call it, and who can read it (an Audience)."""
 
     kind: str
     name: str
-    audience: Audience
+    audience: str
 
 
 class Words(TypedDict):
@@ -110,7 +110,7 @@ class People:
             nobody = SOMEONE
         of: list[str] = []
         if readers:
-            of.append(_read_by(message.channel, message.kind, message.author))
+            of.append(read_by(message.channel, message.kind, message.author))
         await self._learn(unknown, of)
         await self.seen(message)
         return Words(
@@ -133,11 +133,11 @@ class People:
 
     async def where(self, channel: str, kind: str, person: str) -> Whereabouts:
         """Where a conversation of this kind is, and who can read it now; `person` is someone else in it."""
-        await self._learn(readers=[_read_by(channel, kind, person)])
+        await self._learn(readers=[read_by(channel, kind, person)])
         return self._where(channel, kind, person)
 
     def _where(self, channel: str, kind: str, person: str) -> Whereabouts:
-        of = _read_by(channel, kind, person)
+        of = read_by(channel, kind, person)
         name = self.known(of)
         if kind == "dm":
             name = DM
@@ -218,14 +218,14 @@ class People:
     async def _name(self, id: str) -> str:
         match id[:1]:
             case "B":
-                answer = await self._web.call(free, self._web.client.bots_info, bot=id)
+                answer = await self._web.ask(self._web.client.bots_info, bot=id)
                 return told(answer.get("bot"), "name")
             case "C" | "G":
                 return await self._name_of_channel(id)
         return await self._name_of_person(id)
 
     async def _name_of_channel(self, id: str) -> str:
-        answer = await self._web.call(free, self._web.client.conversations_info, channel=id)
+        answer = await self._web.ask(self._web.client.conversations_info, channel=id)
         channel = object_in(answer, "channel")
         name = f"#{channel.get('name')}"
         if channel.get("is_mpim"):
@@ -236,7 +236,7 @@ class People:
         return name
 
     async def _name_of_person(self, id: str) -> str:
-        answer = await self._web.call(free, self._web.client.users_info, user=id)
+        answer = await self._web.ask(self._web.client.users_info, user=id)
         user = object_in(answer, "user")
         audience = _alone(user, self._me.team)
         self._believe(id, audience)
@@ -244,13 +244,13 @@ class People:
             self._outsiders.add(id)
         elif audience == "dm":
             self._outsiders.discard(id)
-        return told(user.get("profile"), "display_name", "real_name") or told(user, "name")
+        return called(user)
 
     async def _audience_in(self, channel: str, said: Audience) -> Audience:
         """Who can read a channel of which Slack `said` this: it does not tell of the guests in it."""
         if said not in ("group", "private"):
             return said
-        answer = await self._web.call(free, self._web.client.conversations_members, channel=channel)
+        answer = await self._web.ask(self._web.client.conversations_members, channel=channel)
         members = answer.get("members")
         if not isinstance(members, list):
             return ""
@@ -310,7 +310,7 @@ class Thrift:
         return at is not None and self._clock.steady() - at < REFUSED
 
 
-def _read_by(channel: str, kind: str, person: str) -> str:
+def read_by(channel: str, kind: str, person: str) -> str:
     """Of whom or what it is asked who can read a conversation; `person` is someone else in it."""
     return person if kind == "dm" else channel
 

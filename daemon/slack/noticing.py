@@ -48,9 +48,12 @@ class Noticing:
 
     async def reaction(self, reaction: Reaction) -> None:
         """Keep a reaction: in the conversation that the message is part of, else in its channel's thread."""
-        one, team = reaction, self._me.team
+        one = reaction
+        team = self._me.team
         key = f"reaction:{team}:{one.channel}:{one.on}:{one.user}:{one.emoji}:{one.ts}"
-        kind = "dm" if one.channel.startswith("D") else ""
+        kind = ""
+        if one.channel.startswith("D"):
+            kind = "dm"
         if self._journal.get(key) or not self._may_react(one, kind) or self._is_forgotten(one.user, one.ts):
             return
         place = conversation_with(self._journal, team, one.channel, one.on) or self._said_in(one)
@@ -81,13 +84,7 @@ class Noticing:
             await self._audiences.found(channel, where.audience, ts)
             return known
         place = await open_channel(
-            self._journal,
-            team=self._me.team,
-            channel=channel,
-            where=where.kind,
-            place=where.name,
-            audience=where.audience,
-            user=person,
+            self._journal, team=self._me.team, channel=channel, where=where, user=person
         )
         self._audiences.noted(place.event)
         return place

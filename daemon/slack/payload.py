@@ -22,8 +22,10 @@ class Malformed(ValueError):
 
 def parsed(text: object) -> object:
     """What this JSON says; None where it is none, or nested too deeply to be read."""
+    if not isinstance(text, str):
+        return None
     try:
-        return json.loads(text) if isinstance(text, str) else None
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
@@ -33,7 +35,8 @@ def value_of(text: str, name: str) -> str:
 
     However deeply its other parts are nested, they are passed over.
     """
-    depth, last = 0, ""
+    depth = 0
+    last = ""
     for token in TOKEN.finditer(text):
         sign = token[0]
         if sign in "[{":
@@ -61,6 +64,11 @@ def object_in(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mappi
     """The object under this name; an empty one where it is not what Slack promises."""
     value = whole.get(name)
     return value if isinstance(value, Mapping) else {}
+
+
+def called(user: Mapping[str, Any]) -> str:
+    """What a person, as Slack describes them, is called; empty where it does not say."""
+    return told(user.get("profile"), "display_name", "real_name") or told(user, "name")
 
 
 def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:

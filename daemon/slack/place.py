@@ -10,6 +10,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
 from daemon.kinds import CardShown, Opened, SpeechStarted, Spoken, thread_key
+from daemon.slack.names import Whereabouts
 
 MOST = 2_000
 """Threads of which it is at hand where they are, about a kilobyte each."""
@@ -40,7 +41,9 @@ def permalink(url: str, channel: str, ts: str, root: str = "") -> str:
     workspace is.
     """
     link = f"{url}archives/{channel}/p{ts.replace('.', '')}"
-    return f"{link}?thread_ts={root}&cid={channel}" if root else link
+    if root:
+        link += f"?thread_ts={root}&cid={channel}"
+    return link
 
 
 def opened(journal: Reading, key: str) -> Entry[Opened] | None:
@@ -62,16 +65,16 @@ def conversation_with(journal: Reading, team: str, channel: str, ts: str) -> Ent
 
 
 async def open_channel(
-    journal: Journal, *, team: str, channel: str, where: str, place: str, audience: str, user: str
+    journal: Journal, *, team: str, channel: str, where: Whereabouts, user: str
 ) -> Entry[Opened]:
     """The thread of a channel or DM itself, for what stands in no conversation of it: its `ts` is empty."""
     said = Opened(
         team=team,
         channel=channel,
         ts="",
-        where=where,
-        place=place,
-        audience=audience,
+        where=where.kind,
+        place=where.name,
+        audience=where.audience,
         user=user,
         called_by="",
     )

@@ -31,7 +31,9 @@ def quiet(text: str, keep: Set[str] = NOBODY) -> str:
     kept = tuple(map(mention, keep))
 
     def broken(found: re.Match[str]) -> str:
-        return "<" if text.startswith(kept, found.start()) else f"<{ZERO_WIDTH}"
+        if text.startswith(kept, found.start()):
+            return "<"
+        return f"<{ZERO_WIDTH}"
 
     return GROUP.sub(f"@{ZERO_WIDTH}", REFERENCE.sub(broken, text))
 

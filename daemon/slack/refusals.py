@@ -17,6 +17,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.errors import ConfigError
+from daemon.slack.payload import told
 
 OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
 """What a call raises when Slack was not reached, or did not answer: it may have been done or not."""
@@ -93,7 +94,7 @@ def error_of(refusal: SlackApiError) -> str:
         return ""
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return LIMITED
-    return str(response.data.get("error") or "") if isinstance(response.data, dict) else ""
+    return told(response.data, "error")
 
 
 def final(refusal: SlackApiError) -> bool:
@@ -143,11 +144,11 @@ class Scopes:
 
     def refused(self, method: str, answer: Mapping[str, Any]) -> None:
         """Slack refused this method for want of a scope; its answer names it, and those that there are."""
-        needed = ", ".join(SCOPE.findall(str(answer.get("needed") or ""))) or "one that it does not name"
+        needed = _scopes(answer, "needed") or "one that it does not name"
         self._lacking[method] = needed
         if (method, needed) not in self._told:
             self._told.add((method, needed))
-            provided = ", ".join(SCOPE.findall(str(answer.get("provided") or ""))) or "none"
+            provided = _scopes(answer, "provided") or "none"
             log.error(
                 "Slack refuses %s: the app lacks the scope %s. %s It has: %s.", method, needed, FIX, provided
             )
@@ -157,3 +158,7 @@ class Scopes:
         needed = self._lacking.get(method)
         if needed:
             self._lacking = {other: lacks for other, lacks in self._lacking.items() if lacks != needed}
+
+
+def _scopes(answer: Mapping[str, Any], name: str) -> str:
+    return ", ".join(SCOPE.findall(told(answer, name)))

@@ -127,7 +127,7 @@ class Sockets:
             autoping=False,  # so that pongs are seen: they are life
             heartbeat=self._beat,
             proxy=client.proxy,
-            ssl=True if client.ssl is None else client.ssl,
+            ssl=client.ssl or True,
             timeout=ClientWSTimeout(ws_close=GOODBYE),
         )
         line = Line(ws, self._listen, self._hearing)
@@ -150,7 +150,9 @@ class Sockets:
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
         """A connection ends by itself only when it must not go on."""
-        error = None if keeping.cancelled() else keeping.exception()
+        if keeping.cancelled():
+            return
+        error = keeping.exception()
         if error:
             self._web.end(error)
 
@@ -159,4 +161,6 @@ def _lacking(failure: Exception) -> str:
     """What an attempt did not get."""
     if isinstance(failure, SlackApiError):
         return "ticket"
-    return "handshake" if isinstance(failure, WSServerHandshakeError) else "answer"
+    if isinstance(failure, WSServerHandshakeError):
+        return "handshake"
+    return "answer"

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -28,8 +27,7 @@ from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
 from daemon.slack.status import Status
 from daemon.slack.stream import Stream
-from daemon.slack.web import Item, Method, free
-from daemon.slack.web import pages as pages_of
+from daemon.slack.web import Item, Method
 from daemon.slack.workspace import Workspace
 
 NO_STREAM = LACKING | {
@@ -189,14 +187,15 @@ class SlackSpeaker:
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages here since then, oldest first; one that grows reads as it soon will."""
-        place, client = self._place_of(thread), self._web.client
+        place = self._place_of(thread)
+        client = self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
         read: Method = client.conversations_history
         if place.ts:
             read, where["ts"] = client.conversations_replies, place.ts
         items: list[Item] = []
         with saying():
-            async for page in pages_of(partial(self._web.call, free, read), "messages", PAGES, **where):
+            async for page in self._web.pages(read, "messages", PAGES, **where):
                 items += page
         ours = [item for item in items if self._me.said(item.get("user"), item.get("bot_id"))]
         return [self._posted(thread, item) for item in sorted(ours, key=at) if at(item) >= since]

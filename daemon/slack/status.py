@@ -94,11 +94,16 @@ class Status:
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
         """These words, and that the session is at work; without words, nothing any more."""
-        shown = self._line.place(thread) or self._session.place(thread)
-        place = shown or (self._place(thread) if text else None)
-        if place:
-            self._line.want(thread, place, text, hold)
-            self._session.want(thread, place, WORKING if text else NOTHING, hold)
+        place = self._line.place(thread) or self._session.place(thread)
+        if place is None and text:
+            place = self._place(thread)
+        if place is None:
+            return
+        work = NOTHING
+        if text:
+            work = WORKING
+        self._line.want(thread, place, text, hold)
+        self._session.want(thread, place, work, hold)
 
     def replied(self, thread: str) -> None:
         """A new message stands there: with it Slack takes the words away."""
@@ -110,9 +115,9 @@ class Status:
             place = self.place_of(thread)
         except LookupError:
             return None
-        if not place.ts:  # what is said unasked is in no thread, and has no status line
+        if place.team != self._team or not place.ts:  # what is said unasked is in no thread
             return None
-        return place if place.team == self._team else None
+        return place
 
     def _held(self, thread: str, epoch: int) -> Hold:
         def hold() -> None:
@@ -130,8 +135,9 @@ class Status:
 
     def _mark(self) -> int:
         """The seq up to which no attempt has left anything standing."""
-        cleared = self._journal.latest_first(self._home, StatusCleared)
-        return next((entry.event.upto for entry in cleared), 0)
+        for cleared in self._journal.latest_first(self._home, StatusCleared):
+            return cleared.event.upto
+        return 0
 
     def _rested(self) -> None:
         """Note now and then that nothing is shown, so that the next start need not look far."""
@@ -139,7 +145,8 @@ class Status:
         due = self._repairing or passed >= EACH
         if not due or self._marking or not self._clear or self._journal.pending(TurnBegan):
             return
-        self._repairing, self._looked = False, self._web.clock.steady()
+        self._repairing = False
+        self._looked = self._web.clock.steady()
         self._marking = asyncio.create_task(self._note(self._journal.last()), name="status mark")
         self._marking.add_done_callback(self._marked)
 

@@ -45,7 +45,10 @@ class Stream:
     @property
     def text(self) -> str:
         """How it reads, or will in a moment."""
-        return quiet_so_far(self._next[0] if self._next else self._said, self._draft.keep)
+        text = self._said
+        if self._next:
+            text, _ = self._next
+        return quiet_so_far(text, self._draft.keep)
 
     def extend(self, text: str, hold: Hold) -> None:
         """It should read so by now (whole text). What does not go on from what was said waits for the end.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from daemon.engine.writable import writable
 
@@ -40,19 +41,23 @@ def unnamed(text: str) -> list[str]:
 
 def readable(text: str, names: Mapping[str, str]) -> str:
     """The text with its references spelled out; `names` holds names of ids, where they are known."""
-    spelled = REFERENCE.sub(lambda found: _spelled(found[1], names), text)
+    spelled = REFERENCE.sub(partial(_spelled, names), text)
     return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def _spelled(reference: str, names: Mapping[str, str]) -> str:
-    target, _, label = reference.partition("|")
+def _spelled(names: Mapping[str, str], reference: re.Match[str]) -> str:
+    target, _, label = reference[1].partition("|")
     match target[:1]:
         case "@":
             return f"@{names.get(target[1:]) or label or SOMEONE}"
         case "#":
-            return f"#{label}" if label else names.get(target[1:]) or A_CHANNEL
+            if label:
+                return f"#{label}"
+            return names.get(target[1:]) or A_CHANNEL
         case "!":
             return label or f"@{target[1:].partition('^')[0]}"
     if label and label not in target:
         return f"{label} ({target})"
-    return label if target.startswith(("mailto:", "tel:")) else target
+    if target.startswith(("mailto:", "tel:")):
+        return label
+    return target

@@ -6,7 +6,6 @@ the one before it that did not.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -25,7 +24,8 @@ class Marks:
     team: str
     whole: CaughtUp
     _channels: dict[str, float] = field(default_factory=dict)
-    _threads: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    _threads: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By channel and root."""
     _unwritten: dict[str, float] = field(default_factory=dict)
 
     def since(self, channel: str) -> float:
@@ -35,12 +35,12 @@ class Marks:
 
     def thread(self, channel: str, root: str) -> float | None:
         """When the last was said that was read of this thread; None if it was not read since `since`."""
-        return self._threads[channel].get(root)
+        return self._threads.get((channel, root))
 
     async def read_thread(self, channel: str, root: str, latest: float) -> None:
         """All that was said in this thread, `latest` last, is in the journal. Raises JournalError."""
         await self._write(ReadOn(channels=self._unwritten, threads={channel: {root: latest}}))
-        self._threads[channel][root] = latest
+        self._threads[channel, root] = latest
 
     async def read_channel(self, channel: str, until: float) -> None:
         """All that was said in this channel until then is in the journal, that of its threads, too.
@@ -94,8 +94,9 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
             if until <= now:
                 found._channels[channel] = until
         for channel, threads in entry.event.threads.items():
-            known = {root: latest for root, latest in threads.items() if latest <= now}
-            found._threads[channel].update(known)
+            for root, latest in threads.items():
+                if latest <= now:
+                    found._threads[channel, root] = latest
     return found
 
 
@@ -119,9 +120,11 @@ async def move(journal: Journal, team: str, mark: CaughtUp) -> None:
 
 def _first_call(journal: Journal, team: str, now: float) -> float:
     """When the soul was first called, as Slack dates it; now, if it never was."""
-    places = [entry.event for entry in journal.kind(Opened)]
-    calls = [float(place.called_by) for place in places if place.team == team and place.called_by]
-    return min([now, *calls])
+    first = now
+    for entry in journal.kind(Opened):
+        if entry.event.team == team and entry.event.called_by:
+            first = min(first, float(entry.event.called_by))
+    return first
 
 
 def _home(team: str) -> str:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import mktime_tz, parsedate_tz
+from functools import partial
 from random import uniform
 from typing import Any
 
@@ -94,6 +95,16 @@ class Web:
                     raise
             patience -= wait
             await self.clock.sleep(wait)
+
+    async def ask(
+        self, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
+    ) -> AsyncSlackResponse:
+        """The same of a method that changes nothing in the world: that needs no `hold`."""
+        return await self.call(free, method, patience, **arguments)
+
+    def pages(self, method: Method, key: str, most: int, **arguments: Any) -> AsyncIterator[list[Item]]:
+        """What this method shows under `key`, page by page, `most` of them at the most."""
+        return pages(partial(self.ask, method), key, most, **arguments)
 
     async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""

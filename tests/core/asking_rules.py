@@ -89,8 +89,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop is meant for no newer conversation",
         "slack/meant.py",
-        "for one in here if not is_late(journal, one.thread, message.ts)), None)",
-        "for one in here), None)",
+        "if is_here and not is_late(journal, one.thread, message.ts):",
+        "if is_here:",
         "tests/stories/test_came_late.py::test_there_it_ends_what_was_at_work_when_it_was_written",
     ),
     rule(

@@ -29,8 +29,8 @@ CLOCKS = (
     rule(
         "where no watermark can be believed it is read from the first call",
         "slack/watermarks.py",
-        "return min([now, *calls])",
-        "return max([now, *calls])",
+        "first = min(first, ",
+        "first = max(first, ",
         f"{MARKS}test_where_all_marks_are_of_the_future_it_is_read_from_the_first_call",
     ),
     rule(
