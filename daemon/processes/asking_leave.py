@@ -29,16 +29,20 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
         await turn.became("refused")
         return turn.memory
     answer = await turn.ask("leave", _question(turn, wanted, text))
-    if answer.value != "approve":
-        await turn.became("declined" if answer.by else "unanswered")
-    elif not await turn.send("agreed", wanted.to, replace(wanted, text=text, leave=False)):
-        await turn.became("refused")
+    if answer.value == "approve":
+        agreed = replace(wanted, text=text, leave=False)
+        if not await turn.send("agreed", wanted.to, agreed):
+            await turn.became("refused")
+    elif answer.by:
+        await turn.became("declined")
+    else:
+        await turn.became("unanswered")
     return turn.memory.with_memory(*answer.memories)
 
 
 def _question(turn: Turn, wanted: ToSay, text: str) -> Question:
-    owners = tuple(turn.deciders)
-    asked = fill(turn.text(LEAVE), owner=f"<@{owners[0]}>", place=plain(wanted.place), text=quoted(text))
+    owners, place = turn.deciders, plain(wanted.place)
+    asked = fill(turn.text(LEAVE), owner=f"<@{owners[0]}>", place=place, text=quoted(text))
     return Question(
         text=asked,
         to=owners,

@@ -12,7 +12,8 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:
     """Answer whoever spoke; someone never met before is greeted in the same answer."""
-    if new := await newcomers(turn):
+    new = await newcomers(turn)
+    if new:
         return Transition(to="greeting", memory=turn.memory, execute_now=True, params={"new": new})
     said = await converse(turn, COGNITIVE_STEPS)
     to = said.values.get("next_process", "")

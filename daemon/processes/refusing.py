@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.asking import sentence
 from daemon.process import MentalProcess, Turn, Words
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}
@@ -11,8 +12,8 @@ SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 async def refusing(turn: Turn) -> WorkingMemory:
     """Tell whoever pressed, and nobody else; the thread remembers nothing of it."""
     for press in turn.answers:
-        sentence = turn.text(f"prompts/sentences/{SENTENCES[turn.params['why']]}").strip()
-        await turn.whisper("refuse", press.event.user, sentence)
+        words = sentence(turn, SENTENCES[turn.params["why"]])
+        await turn.whisper("refuse", press.event.user, words)
     return working_memory(())
 
 

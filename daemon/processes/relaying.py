@@ -16,8 +16,10 @@ async def relaying(turn: Turn) -> WorkingMemory:
     if not await turn.wait_for_other_wishes():
         return turn.memory
     answer = await turn.answered_since(question)
-    if answer is None:
-        answer = await turn.ask("wished", question) if question.to else NO_ANSWER
+    if answer is None and question.to:
+        answer = await turn.ask("wished", question)
+    elif answer is None:
+        answer = NO_ANSWER
     await turn.relay(answer)
     return turn.memory.with_memory(*answer.memories)
 

@@ -22,9 +22,7 @@ from daemon.process import MentalProcess, Question, Turn, Words
 
 NAME = "remembering"
 READERS = "prompts/readers"
-BEGUN = "prompts/sentences/memory/forgetting"
-FORGOTTEN = "prompts/sentences/memory/forgotten"
-FORGOTTEN_NOTE = "prompts/sentences/memory/forgotten_note"
+SENTENCES = "prompts/sentences/memory/"
 LONGEST = 1_500
 """Characters of a correction."""
 PATIENCE = 86_400.0
@@ -63,8 +61,10 @@ class Remembering:
     async def __call__(self, turn: Turn) -> WorkingMemory:
         """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
-        if isinstance(first, ForgetDone):
-            await turn.say(_sentence(turn, FORGOTTEN if first.all else FORGOTTEN_NOTE))
+        if isinstance(first, ForgetDone) and first.all:
+            await _tell(turn, "forgotten")
+        elif isinstance(first, ForgetDone):
+            await _tell(turn, "forgotten_note")
         elif isinstance(first, Message) and not first.bot:
             await self._answer(turn, first)
         return working_memory(())
@@ -75,13 +75,13 @@ class Remembering:
             return
         command, what, text = parsed(asked.text)
         if command == "forget" and what == "me":
-            await self._forget(turn, asked.user, (), _sentence(turn, "prompts/sentences/memory/forget_me"))
+            await self._forget(turn, asked.user, (), _words(turn, "forget_me"))
         elif what.isdecimal() and (command == "forget" or text):
             await self._about_one(turn, asked, int(what), text if command == "memory" else "")
         elif command == "memory" and not (what or text):
             await self._show(turn, asked.user)
         else:
-            await turn.say(_sentence(turn, "prompts/sentences/memory/help"))
+            await _tell(turn, "help")
 
     async def _hand_on(self, turn: Turn, asked: Message) -> None:
         """It was asked where others read: it is answered in their DM."""
@@ -103,9 +103,9 @@ class Remembering:
 
         shown = await turn.step("notes", [person, turn.thread], look, NotesShown)
         if shown.event.text:
-            await turn.say(fill(turn.text("prompts/sentences/memory/notes"), notes=shown.event.text))
+            await _tell(turn, "notes", notes=shown.event.text)
         else:
-            await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
+            await _tell(turn, "nothing")
 
     async def _about_one(self, turn: Turn, asked: Message, number: int, text: str) -> None:
         """Correct a note, or have it forgotten (without a text)."""
@@ -113,28 +113,26 @@ class Remembering:
 
         async def look(_: Turn) -> NotesShown:
             """Which note it is as of now, and how it reads: what they confirm is what they are asked."""
+            meant = NotesShown(person=person, seqs=(), listed=False)
             seq = self._meant(person, number, turn.number)
             for note in await self.notes.about(person, turn.thread):
                 if note.seq == seq:
                     seqs = await self.notes.versions(seq, person)
-                    return NotesShown(
-                        person=person, seqs=seqs, listed=False, text=note.text, fixed=note.fixed
-                    )
-            return NotesShown(person=person, seqs=(), listed=False)
+                    return replace(meant, seqs=seqs, text=note.text, fixed=note.fixed)
+            return meant
 
         meant = await turn.step("note", [person, number, turn.thread], look, NotesShown)
         if not meant.event.seqs:
-            await turn.say(fill(turn.text("prompts/sentences/memory/unknown"), number=str(number)))
+            await _tell(turn, "unknown", number=str(number))
         elif not text:
-            words = turn.text("prompts/sentences/memory/forget_note")
-            question = fill(words, number=str(number), text=meant.event.text)
+            question = _words(turn, "forget_note", number=str(number), text=meant.event.text)
             await self._forget(turn, person, meant.event.seqs, question)
         elif meant.event.fixed:
-            await turn.say(fill(turn.text("prompts/sentences/memory/fixed"), number=str(number)))
+            await _tell(turn, "fixed", number=str(number))
         else:
             of = meant.event.seqs[-1]
             await turn.once(Corrected(of=of, person=person, name=asked.name, text=text[:LONGEST]))
-            await turn.say(fill(turn.text("prompts/sentences/memory/corrected"), number=str(number)))
+            await _tell(turn, "corrected", number=str(number))
 
     def _meant(self, person: str, number: int, before: int) -> int:
         """The entry that this number stood for in the last list; 0: there was none."""
@@ -157,16 +155,18 @@ class Remembering:
         )
         answer = await turn.ask("forget", confirm)
         if answer.value != "forget":
-            await turn.say(_sentence(turn, "prompts/sentences/memory/kept"))
+            await _tell(turn, "kept")
             return
         await turn.forget(person, seqs)
-        await turn.say(_sentence(turn, BEGUN))
+        await _tell(turn, "forgetting")
 
 
 def parsed(text: str) -> tuple[str, str, str]:
     """Which command it is, about which number (or me), and the new words; empty where there is none."""
     begins = BEGINS.search(text)  # nothing but our name stands before it, and that may hold any sign
-    found = ASKED.fullmatch(text[begins.start() :].strip()) if begins else None
+    if not begins:
+        return "", "", ""
+    found = ASKED.fullmatch(text[begins.start() :].strip())
     if not found:
         return "", "", ""
     return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()
@@ -174,28 +174,30 @@ def parsed(text: str) -> tuple[str, str, str]:
 
 def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
     """These notes, numbered, as their person reads them."""
-    readers = labels(turn.text(READERS))
-    items = [
-        fill(
-            turn.text("prompts/sentences/memory/note"),
-            number=str(number),
-            text=note.text,
-            place=note.place,
-            date=f"{datetime.fromtimestamp(note.at, UTC):%-d %B %Y}",
-            readers=readers.get(note.audience, readers.get("unknown", "")),
+    known_readers = labels(turn.text(READERS))
+    unknown = known_readers.get("unknown", "")
+    items = []
+    for number, note in enumerate(known, 1):
+        readers = known_readers.get(note.audience, unknown)
+        date = f"{datetime.fromtimestamp(note.at, UTC):%-d %B %Y}"
+        place, text = note.place, note.text
+        items.append(
+            _words(turn, "note", number=str(number), text=text, place=place, date=date, readers=readers)
         )
-        for number, note in enumerate(known, 1)
-    ]
     return "\n".join(items)
 
 
-def _sentence(turn: Turn, name: str) -> str:
-    return turn.text(name).strip()
+async def _tell(turn: Turn, sentence: str, **words: str) -> None:
+    await turn.say(_words(turn, sentence, **words))
+
+
+def _words(turn: Turn, sentence: str, **words: str) -> str:
+    return fill(turn.text(f"{SENTENCES}{sentence}"), **words)
 
 
 async def _nowhere(turn: Turn) -> WorkingMemory:
     """Where no notes are kept."""
-    await turn.say(_sentence(turn, "prompts/sentences/memory/nothing"))
+    await _tell(turn, "nothing")
     return working_memory(())
 
 
@@ -215,8 +217,8 @@ PROCESS = MentalProcess(
         "prompts/sentences/memory/forget_me": Words(),
         "prompts/sentences/memory/forget_note": Words({"number", "text"}, "text"),
         "prompts/sentences/memory/kept": Words(),
-        BEGUN: Words(),
-        FORGOTTEN: Words(),
-        FORGOTTEN_NOTE: Words(),
+        "prompts/sentences/memory/forgetting": Words(),
+        "prompts/sentences/memory/forgotten": Words(),
+        "prompts/sentences/memory/forgotten_note": Words(),
     },
 )

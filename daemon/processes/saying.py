@@ -5,7 +5,9 @@ What the thread is about, and the soul's mood in it, stay as they are.
 
 from __future__ import annotations
 
-from daemon.engine.event import only
+from collections.abc import Sequence
+
+from daemon.engine.event import Entry, only
 from daemon.kinds import Spoken
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember
@@ -17,10 +19,15 @@ async def saying(turn: Turn) -> WorkingMemory:
     """Say it, if it may still be known here, and let the inner life know."""
     wanted = turn.to_say
     assert wanted is not None
-    text = spoken(wanted.text) if await turn.may_say() else ""
-    receipts = await turn.say(text) if text else ()
-    said = only(Spoken, receipts)
-    await turn.became("said" if said else "refused")
+    may_say = await turn.may_say()
+    text = spoken(wanted.text)
+    said: Sequence[Entry[Spoken]] = ()
+    if may_say and text:
+        said = only(Spoken, await turn.say(text))
+    if said:
+        await turn.became("said")
+    else:
+        await turn.became("refused")
     return turn.memory.with_memory(*map(remember, said))
 
 
