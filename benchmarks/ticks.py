@@ -12,7 +12,6 @@ from benchmarks.bare import streamed
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import Ground, ground
 from daemon.actions.built_in import catalogue
-from daemon.actions.registry import described
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.helping import help_text
@@ -71,7 +70,7 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
     life = Life(
         state=state,
         definitions={one.name: one for one in commands},
-        help=help_text(described(commands)),
+        help=help_text(commands),
         limits=InnerLimits(pause=0.0, usd=1e9),
         said=said,
     )

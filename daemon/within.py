@@ -8,7 +8,7 @@ from dataclasses import fields
 from config import Settings
 from daemon.actions.commands import Means
 from daemon.actions.own_processes import own_processes
-from daemon.actions.registry import Registry, described
+from daemon.actions.registry import Registry
 from daemon.engine.journal import Journal
 from daemon.inner.agent_log import AgentLog
 from daemon.inner.helping import help_text
@@ -79,7 +79,7 @@ def alive(means: Means, registry: Registry, journal: Journal, neighbours: Iterab
     return Life(
         state=means.state,
         definitions={one.name: one for one in registry.commands},
-        help=help_text(described(registry.commands)),
+        help=help_text(registry.commands),
         limits=means.limits,
         said=said,
         programs=[*_programs(means)],

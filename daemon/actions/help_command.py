@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pydantic import Field
 
 from daemon.actions.action import Definition, Strict, command
-from daemon.actions.registry import described
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.helping import help_text
 from daemon.ism import Refused
@@ -24,7 +23,7 @@ def help_command(definitions: Callable[[], Sequence[Definition]]) -> Definition:
 
     async def perform(_: Tick, about: About) -> Done:
         try:
-            return Done(text=help_text(described(definitions()), about.type))
+            return Done(text=help_text(definitions(), about.type))
         except LookupError as error:
             raise Refused(str(error)) from None
 

@@ -113,8 +113,8 @@ def _diary(records: Records) -> Sequence[Definition]:
         _read(records, DIARY),
         _change(records, DIARY, Rewritten),
         _delete(records, DIARY),
-        _mark(records, "pin", "See these diary entries in each tick, until you unpin them."),
-        _mark(records, "unpin", "See these diary entries only when you ask for them."),
+        _done(records, DIARY, "pin", "pinned", "See these diary entries in each tick, until you unpin them."),
+        _done(records, DIARY, "unpin", "unpinned", "See these diary entries only when you ask for them."),
         _search(records, DIARY),
     )
 
@@ -193,19 +193,18 @@ def _change(records: Records, family: str, args: type[This]) -> Definition:
 
 
 def _delete(records: Records, family: str, also: str = "") -> Definition:
-    async def delete(tick: Tick, these: These) -> Done:
+    description = f"Delete these {SEVERAL[family]} for good{also}."
+    return _done(records, family, "delete", "deleted", description)
+
+
+def _done(records: Records, family: str, verb: str, done: str, description: str) -> Definition:
+    """A command for records that are there: that it ran is all that is to be known."""
+
+    async def perform(tick: Tick, these: These) -> Done:
         await _there(records, tick, family, these.ids)
-        return Done(text=f"deleted: {named(these.ids)}")
+        return Done(text=f"{done}: {named(these.ids)}")
 
-    return command(f"{family}.delete", f"Delete these {SEVERAL[family]} for good{also}.", delete, These)
-
-
-def _mark(records: Records, verb: str, description: str) -> Definition:
-    async def mark(tick: Tick, these: These) -> Done:
-        await _there(records, tick, DIARY, these.ids)
-        return Done(text=f"{verb}ned: {named(these.ids)}")
-
-    return command(f"{DIARY}.{verb}", description, mark, These)
+    return command(f"{family}.{verb}", description, perform, These)
 
 
 def _search(records: Records, family: str) -> Definition:

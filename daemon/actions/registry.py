@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel
 
 from daemon.actions.action import Definition
-from daemon.inner.helping import Described, argument_lines, help_page
+from daemon.inner.helping import argument_lines, help_page
 from daemon.mind.choice import DONE
 from daemon.mind.playbook import Playbook
 
@@ -75,16 +75,11 @@ class Registry:
         parts += [_section(self.named[name]) for name in sorted(self.named)]
         if self.commands:
             parts.append(COMMANDS)
-        parts += [_command(one) for one in described(self.commands)]
+        parts += [_command(one) for one in self.commands]
         return "\n".join(parts)
 
 
-def described(commands: Sequence[Definition]) -> Sequence[Described]:
-    """Commands as far as help is concerned."""
-    return [Described(name=one.name, description=one.description, args=one.args) for one in commands]
-
-
-def _command(one: Described) -> str:
+def _command(one: Definition) -> str:
     """A command, in the words of its help."""
     line, _, more = help_page(one).partition("\n")
     form = line.removesuffix(f": {one.description}")

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -33,13 +32,15 @@ LONGEST_NAME = 60
 Model = type[BaseModel] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class Described(Protocol):
     """A command, as far as help is concerned: `args` is None where it takes none."""
 
-    name: str
-    description: str
-    args: Model = None
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def args(self) -> Model: ...
 
     @property
     def line(self) -> str:

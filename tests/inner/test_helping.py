@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from daemon.actions.built_in import catalogue
-from daemon.actions.registry import Registry, described
+from daemon.actions.registry import Registry
 from daemon.inner.carrying_out import Done
 from daemon.inner.grammar import read
 from daemon.inner.helping import ALIASES, argument_lines, help_line, help_text
@@ -19,7 +19,7 @@ from daemon.mind.playbook import Playbook
 from tests.inner.some_commands import KNOWN, REGISTRY, Entry, Idle, Ids, Link, Start
 from tests.source import ROOT
 
-COMMANDS = described(REGISTRY.commands)
+COMMANDS = REGISTRY.commands
 EVERY = {"some": REGISTRY, "ours": catalogue()}
 """Registries that the comparison is made for: a handful of commands, and all that there are."""
 
@@ -97,7 +97,7 @@ async def test_the_command_help_explains_the_commands_and_itself() -> None:
 def test_parser_help_and_documentation_know_the_same_commands(name: str) -> None:
     registry = EVERY[name]
     assert registry.commands, "there is help, at the least"
-    help_lines = help_text(described(registry.commands)).splitlines()
+    help_lines = help_text(registry.commands).splitlines()
     page = registry.document().partition("# Commands of the inner life")[2]
     for one, line in zip(registry.commands, help_lines, strict=True):
         shown = help_line(one.name, one.args)
