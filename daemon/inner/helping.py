@@ -42,11 +42,6 @@ class Described(Protocol):
     @property
     def args(self) -> Model: ...
 
-    @property
-    def line(self) -> str:
-        """How it is written, and what it does."""
-        return help_line(self.name, self.args, self.description)
-
 
 def help_line(name: str, args: Model, description: str = "") -> str:
     """How it is written, and what it does: `notes.read {"ids": [whole number, …]}: description`."""
@@ -59,9 +54,13 @@ def help_line(name: str, args: Model, description: str = "") -> str:
     return line
 
 
+def _line(one: Described) -> str:
+    return help_line(one.name, one.args, one.description)
+
+
 def help_page(one: Described) -> str:
     """The line of a command, the names that it has besides, and what each argument means."""
-    lines = [one.line]
+    lines = [_line(one)]
     other = [alias for alias, names in ALIASES.items() if one.name in names]
     if other:
         lines.append(f"Also called {', '.join(other)}.")
@@ -76,7 +75,7 @@ def help_text(commands: Sequence[Described], about: str = "") -> str:
     """
     about = about.strip()
     if not about:
-        return "\n".join([one.line for one in commands])
+        return "\n".join([_line(one) for one in commands])
     meant = ALIASES.get(about, (about,))
     found = [one for one in commands if one.name in meant]
     if found:
