@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from daemon.engine.event import Entry, Input, fingerprint, seqs_of
 from daemon.engine.exceptions import Suspended
+from daemon.engine.execution import is_watch
 from daemon.engine.keys import part
 from daemon.engine.kinds import Answered, Asked, Match, Received, Waiting, Withdrawn, Woke
 from daemon.engine.steps import Steps
@@ -16,12 +17,16 @@ Q = TypeVar("Q", bound=Asked)
 A = TypeVar("A", bound=Answered)
 
 
+def _whatever(_: Entry[Input]) -> bool:
+    return True
+
+
 class Asking(Steps):
     """The steps that wait. Where there is no answer yet they suspend, and the execution holds nothing."""
 
     # What comes from outside
 
-    async def receive(self, wanted: Callable[[Entry[Input]], bool] = lambda _: True) -> list[Entry[Input]]:
+    async def receive(self, wanted: Callable[[Entry[Input]], bool] = _whatever) -> list[Entry[Input]]:
         """Look what came meanwhile, and record it. A replay sees what is recorded, and nothing new.
 
         Only the trunk of an execution receives. What it accepts, it answers; the rest waits on.
@@ -53,8 +58,10 @@ class Asking(Steps):
         found = await self.ask_for(
             name, question, answered=_plainly, kind=Answered, within=within, until=until
         )
-        answer: Entry[Input] = self.execution.journal.at(found.event.input)
-        return None if isinstance(answer.event, Woke) else answer
+        answer = self.execution.journal.at(found.event.input)
+        if isinstance(answer.event, Woke):
+            return None
+        return answer
 
     async def ask_for(
         self,
@@ -76,13 +83,15 @@ class Asking(Steps):
         asked = fingerprint(question.kind, name, question, within)
         waits = await self._recorded(key, asked, (kind,))
         if waits is None:
-            event = await first(key) if first else question
+            event = question
+            if first:
+                event = await first(key)
             event = replace(event, fingerprint=asked, execution=self.execution.id)
             waits = await self.execution.append(event, key)
         if isinstance(waits.event, Answered):  # taken over from before a restart
-            return cast(Entry[A], waits)
+            return waits
         deadline = await self._deadline(waits, within, until)
-        return cast(Entry[A], await self._answer(waits, answered, also=deadline))
+        return await self._answer(waits, answered, deadline)
 
     async def _deadline(
         self, asked: Entry[Any], within: float | None, until: Sequence[int]
@@ -93,9 +102,10 @@ class Asking(Steps):
         key = part(asked.key, "deadline")
         found = self.read(key)
         if found:
-            return cast(Entry[Waiting], found)
-        due = None if within is None else self.execution.clock.now() + within
-        event = Waiting(due=due, closed=tuple(until), want="any", execution=self.execution.id)
+            return found
+        event = Waiting(closed=tuple(until), want="any", execution=self.execution.id)
+        if within is not None:
+            event = replace(event, due=self.execution.clock.now() + within)
         return await self.execution.append(event, key, cause=asked.seq)
 
     async def wait(
@@ -114,7 +124,7 @@ class Asking(Steps):
         event = Waiting(closed=tuple(closed), want=want, matching=matching)
         waits = await self._waiting(name, event, within)
         found = await self._answer(waits, _plainly)
-        return cast(Entry[Woke], self.execution.journal.at(found.event.input))
+        return self.execution.journal.at(found.event.input)
 
     async def watch(
         self,
@@ -138,10 +148,9 @@ class Asking(Steps):
         """What these wait for is wanted no more. One that is over already has become an input."""
         key = self.key("unwatch")
         asked = fingerprint("unwatch", tuple(watches))
-        found = self.read(key, asked)
+        found = self.read_or_begin(key, asked)
         if found:
-            return cast(Entry[Withdrawn], found)
-        self.goes_live(key)
+            return found
         return await self.execution.append(Withdrawn(fingerprint=asked), key, moot=watches)
 
     async def sleep(self, seconds: float) -> None:
@@ -156,43 +165,47 @@ class Asking(Steps):
             raise ValueError("a wait needs entries to wait for, or a time")
         key = self.key(name)
         asked = fingerprint(name, event, within)
-        found = self.read(key, asked)
+        found = self.read_or_begin(key, asked)
         if found:
-            return cast(Entry[Waiting], found)
-        self.goes_live(key)
+            return found
         event = replace(event, execution=self.execution.id, fingerprint=asked)
         if within is not None:
-            began = self.execution.clock.now() if since is None else since
-            event = replace(event, due=began + within)
+            if since is None:
+                since = self.execution.clock.now()
+            event = replace(event, due=since + within)
         if event.matching:
             event = replace(event, matching=self._placed(event.matching))
         return await self.execution.append(event, key)
 
     def _placed(self, matching: Match) -> Match:
         """Where and from when on it is looked for."""
-        after = self.execution.seen if matching.after is None else matching.after
+        after = matching.after
+        if after is None:
+            after = self.execution.seen
         return replace(matching, thread=matching.thread or self.execution.thread, after=after)
 
     async def _answer(
         self,
         waits: Entry[Any],
-        answered: Callable[[Entry[Any], Entry[Input]], Awaitable[Answered]],
-        also: Entry[Any] | None = None,
-    ) -> Entry[Answered]:
-        """How this was answered; suspends where it is not yet."""
+        answered: Callable[[Entry[Any], Entry[Input]], Awaitable[A]],
+        deadline: Entry[Any] | None = None,
+    ) -> Entry[A]:
+        """How this was answered, in time or not; suspends where it is not yet."""
         key = part(waits.key, "answer")
         found = self.read(key)
         if found:
-            return cast(Entry[Answered], found)
+            return found
         answer = self.execution.answer_to(waits)
-        if answer is None and also is not None:
-            answer = self.execution.answer_to(also)
+        if answer is None and deadline is not None:
+            answer = self.execution.answer_to(deadline)
         if answer is None:
             raise self._latch(Suspended(waits.key))
         self.goes_live(key)
-        open_now = [waits.seq, *([also.seq] if also else [])]
         event = replace(await answered(waits, answer), fingerprint=waits.event.fingerprint)
-        closes = self.execution.journal.still_pending(open_now)
+        over = [waits.seq]
+        if deadline:
+            over.append(deadline.seq)
+        closes = self.execution.journal.still_pending(over)
         return await self.execution.append(event, key, cause=answer.seq, closes=closes)
 
     async def withdraw(self, watches: Sequence[int] = ()) -> list[Entry[Any]]:
@@ -204,11 +217,10 @@ class Asking(Steps):
         found = self.read(key)
         if found is None:
             self.goes_live(key)
-            mine = self.execution.id
-            waits = [one for one in journal.pending(Waiting, thread=thread) if one.event.resumes]
-            pending: list[Entry[Any]] = [*journal.pending(Asked, thread=thread), *waits]
-            others = [entry.seq for entry in pending if entry.event.execution != mine]
-            found = await self.execution.append(Withdrawn(), key, moot=[*others, *watches])
+            pending: list[Entry[Any]] = journal.pending(Asked, Waiting, thread=thread)
+            others = [entry for entry in pending if entry.event.execution != self.execution.id]
+            moot = [entry.seq for entry in others if not is_watch(entry)]
+            found = await self.execution.append(Withdrawn(), key, moot=[*moot, *watches])
         return journal.many(found.closes)
 
 

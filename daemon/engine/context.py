@@ -34,34 +34,36 @@ class Context(Asking):
         """An input for another thread, or for this one. `delivered`: had it not ended?"""
         key = self.key(name)
         asked = fingerprint("sent", name, thread, event.kind, event)
-        sent = self.read(key, asked)
+        sent = self.read_or_begin(key, asked)
         if sent is None:
-            self.goes_live(key)
-            ended = bool(self.execution.journal.of(thread, ThreadEnded))
+            ended = self.execution.journal.of(thread, ThreadEnded)
             sent = await self.execution.append(Sent(to=thread, delivered=not ended, fingerprint=asked), key)
-        if sent.event.delivered and not self.read(part(key, "input")):
-            await self.execution.append(event, part(key, "input"), thread=thread, cause=sent.seq)
-        return cast(Entry[Sent], sent)
+        if sent.event.delivered:
+            await self._deliver(event, sent, thread)
+        return sent
+
+    async def _deliver(self, event: Input, sent: Entry[Any], thread: str) -> None:
+        """What was sent, or begins a thread, comes there once."""
+        key = part(sent.key, "input")
+        if not self.read(key):
+            await self.execution.append(event, key, thread=thread, cause=sent.seq)
 
     async def spawn(self, label: str, first: Input) -> Entry[Spawned]:
         """Begin a thread under this one, with its first input."""
         key = self.key("spawn")
         asked = fingerprint("spawn", label, first.kind, first)
-        spawned = self.read(key, asked)
+        spawned = self.read_or_begin(key, asked)
         if spawned is None:
-            self.goes_live(key)
             child = self._free_name(label)
             spawned = await self.execution.append(Spawned(thread=child, fingerprint=asked), key)
-        if not self.read(part(key, "input")):
-            child = spawned.event.thread
-            await self.execution.append(first, part(key, "input"), thread=child, cause=spawned.seq)
-        return cast(Entry[Spawned], spawned)
+        await self._deliver(first, spawned, spawned.event.thread)
+        return spawned
 
     def _free_name(self, label: str) -> str:
         """An id for a thread under this one that no other has."""
         execution = self.execution
         begun = execution.journal.of(execution.thread, Spawned)
-        taken = execution.names | {entry.event.thread for entry in begun}
+        taken = {*execution.names, *(entry.event.thread for entry in begun)}
         name = plain = f"{execution.thread}.{label}"
         n = 0
         while name in taken:
@@ -82,10 +84,12 @@ class Context(Asking):
         return [self._came_of(child, woke.seq) for child in children]
 
     def _came_of(self, child: Entry[Spawned], before: int) -> Joined:
-        ended = self.execution.journal.of(child.event.thread, ThreadEnded)
+        thread = child.event.thread
+        ended = self.execution.journal.of(thread, ThreadEnded)
         if not ended or ended[0].seq > before:
-            return Joined(thread=child.event.thread, status="missing")
-        return Joined(thread=child.event.thread, status=ended[0].event.status, result=ended[0].event.result)
+            return Joined(thread=thread, status="missing")
+        end = ended[0].event
+        return Joined(thread=thread, status=end.status, result=end.result)
 
     async def cancel(self, children: Sequence[Entry[Spawned]] = (), reason: str = "cancelled") -> None:
         """Send a stop to these children, or to all that have not ended; in a root, that it has begun."""
@@ -107,7 +111,7 @@ class Context(Asking):
         key = self.key("children")
         found = self.read(key)
         if found:
-            return cast(Entry[Received], found).event.inputs
+            return cast(Received, found.event).inputs
         if self.execution.record.replaying:
             return ()
         pending = self.execution.journal.pending(Spawned, thread=self.execution.thread)
@@ -134,6 +138,5 @@ class Context(Asking):
             return
         self.goes_live(key)
         event = ThreadEnded(status=status, result=result, fingerprint=asked)
-        moot = self.execution.journal.pending(Asked, Waiting, thread=self.execution.thread)
-        seqs = seqs_of(moot)
-        await self.execution.append(event, key, cause=spawned.seq, closes=[spawned.seq], moot=seqs)
+        moot = seqs_of(self.execution.journal.pending(Asked, Waiting, thread=self.execution.thread))
+        await self.execution.append(event, key, cause=spawned.seq, closes=[spawned.seq], moot=moot)

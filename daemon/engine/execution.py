@@ -362,7 +362,7 @@ class Execution:
         told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
         ending = list[int]()
         for entry in self._pending_under(dict.fromkeys([*self.paths, *told])):
-            stays = _is_watch(entry) and context_of(entry.key) in told
+            stays = is_watch(entry) and context_of(entry.key) in told
             if ends_with_its_turn(entry) and not stays:
                 ending.append(entry.seq)
         return ending
@@ -373,7 +373,7 @@ def ends_with_its_turn(entry: Entry[Any]) -> bool:
     return TurnEnded.kind in entry.event.closed_by and not isinstance(entry.event, Input)
 
 
-def _is_watch(entry: Entry[Any]) -> bool:
+def is_watch(entry: Entry[Any]) -> bool:
     """Is it a wait that no execution is suspended on?"""
     return isinstance(entry.event, Waiting) and not entry.event.resumes
 

@@ -112,7 +112,7 @@ class Record:
         if left:
             raise Nondeterminism(f"{path} came to its end, and {left} was not read")
 
-    def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[StepEvent] | None:
+    def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[Any] | None:
         """What an abandoned execution finished and asked with the same words; each only once, in order."""
         for entry in self.log:
             fits = entry.event.fingerprint == fingerprint and isinstance(entry.event, finished)

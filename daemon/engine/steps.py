@@ -66,7 +66,7 @@ class Steps:
     def returns(self) -> None:
         """The code of this context is through. Raises what the code swallowed, and Nondeterminism."""
         self._check()
-        self._guard(lambda: self.execution.record.ends(self.path))
+        self._guard(self.execution.record.ends, self.path)
 
     # Steps
 
@@ -134,7 +134,7 @@ class Steps:
             raise Unavailable(found.event.reason, found.event.subject)
         if isinstance(found.event, Received):
             self.execution.received(found.event.inputs)
-        return cast(Entry[S], found)
+        return found
 
     async def _try(
         self,
@@ -170,20 +170,18 @@ class Steps:
         """Append this event once, or read it back."""
         key = self.key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
-        found = self.read(key, asked)
+        found = self.read_or_begin(key, asked)
         if found:
-            return cast(Entry[S], found)
-        self.goes_live(key)
+            return found
         return await self.execution.append(replace(event, fingerprint=asked), key, closes=closes)
 
     async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
         """The same, without waiting until it is on disk: its key, and the event."""
         key = self.key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
-        found = self.read(key, asked)
+        found = self.read_or_begin(key, asked)
         if found:
-            return key, cast(S, found.event)
-        self.goes_live(key)
+            return key, found.event
         return key, await self.execution.append_soon(replace(event, fingerprint=asked), key)
 
     async def effect(
@@ -200,18 +198,22 @@ class Steps:
         """
         key = self.key(intent.name)
         asked = fingerprint(intent.kind, intent)
-        kinds = () if repeatable else (type(unknown),)
-        begun = await self._recorded(key, asked, kinds)
-        if begun is not None and not isinstance(begun.event, Intent):
-            return cast(Entry[S], begun)
+        finished: tuple[type[StepEvent], ...] = (type(unknown),)
+        if repeatable:
+            finished = ()
+        begun = await self._recorded(key, asked, finished)
         if begun is None:
             begun = await self.execution.append(replace(intent, fingerprint=asked), key)
+        if not isinstance(begun.event, Intent):
+            return begun
         done = self.read(part(key, "done"))
         if done:
-            return cast(Entry[S], done)
+            return done
         self.execution.check_lease()
         doubtful = begun.seq < self.execution.epoch and not repeatable
-        outcome = unknown if doubtful else await do()
+        outcome = unknown
+        if not doubtful:
+            outcome = await do()
         outcome = replace(outcome, fingerprint=asked)
         return await self.execution.append(outcome, part(key, "done"), cause=begun.seq, closes=[begun.seq])
 
@@ -242,7 +244,9 @@ class Steps:
         if found or self.execution.record.replaying:
             return found
         event = look()
-        return await self.execution.append(event, key) if event else None
+        if event is None:
+            return None
+        return await self.execution.append(event, key)
 
     async def note(self, event: S, name: str) -> Entry[S]:
         """Append something about the step that is under way, which is no step itself."""
@@ -270,15 +274,22 @@ class Steps:
 
     def read(self, key: str, asked: str = "") -> Entry[Any] | None:
         """Read back what is recorded under this key. Raises Nondeterminism where it asked something else."""
-        return self._guard(lambda: self.execution.record.read(key, asked))
+        return self._guard(self.execution.record.read, key, asked)
 
     def goes_live(self, key: str) -> None:
         """This key is not recorded, and is about to be. Raises Nondeterminism where something was missed."""
-        self._guard(lambda: self.execution.record.goes_live(key))
+        self._guard(self.execution.record.goes_live, key)
+
+    def read_or_begin(self, key: str, asked: str) -> Entry[Any] | None:
+        """Read back what is recorded under this key; where nothing is, it goes live."""
+        found = self.read(key, asked)
+        if found is None:
+            self.goes_live(key)
+        return found
 
     def take_over(self, asked: str, kind: type[S]) -> Entry[S] | None:
         """What an abandoned execution finished that asked the same, if it was not taken over yet."""
-        return cast(Entry[S] | None, self.execution.record.take_over(asked, (kind,)))
+        return self.execution.record.take_over(asked, (kind,))
 
     # Replay
 
@@ -286,19 +297,18 @@ class Steps:
         self, key: str, asked: str, finished: tuple[type[StepEvent], ...]
     ) -> Entry[Any] | None:
         """What is recorded under this key, or was finished by an execution that this one stands for."""
-        found = self.read(key, asked)
+        found = self.read_or_begin(key, asked)
         if found:
             return found
-        self.goes_live(key)
         old = self.execution.record.take_over(asked, finished)
         if old is None:
             return None
         return await self.execution.append(replace(old.event, taken_from=old.key), key)
 
-    def _guard(self, look: Callable[[], T]) -> T:
+    def _guard(self, look: Callable[..., T], *what: str) -> T:
         """A difference found anywhere ends the whole execution, whoever swallows it."""
         try:
-            return look()
+            return look(*what)
         except Nondeterminism as difference:
             self.execution.latched = difference
             raise

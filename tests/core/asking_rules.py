@@ -22,8 +22,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "an answer pays the watch of its question",
         "engine/asking.py",
-        "open_now = [waits.seq, *([also.seq] if also else [])]",
-        "open_now = [waits.seq]",
+        "        if deadline:\n            over.append(deadline.seq)\n",
+        "",
         "looked/kills",
     ),
     rule(
@@ -36,8 +36,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "what was let go of is recorded at once",
         "engine/asking.py",
-        "        if found is None:\n            self.goes_live(key)\n            mine",
-        "        if True:\n            self.goes_live(key)\n            mine",
+        "        if found is None:\n            self.goes_live(key)\n            pending",
+        "        if True:\n            self.goes_live(key)\n            pending",
         "withdrawn/kills",
     ),
     rule(

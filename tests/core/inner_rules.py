@@ -145,7 +145,7 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: the wait that the last words set stays",
         "engine/execution.py",
-        "stays = _is_watch(entry) and context_of(entry.key) in told",
+        "stays = is_watch(entry) and context_of(entry.key) in told",
         "stays = False",
         f"{AGAIN}[inner-life-fails]",
     ),

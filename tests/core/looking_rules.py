@@ -45,8 +45,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "a time ends a wait in the middle of a body",
         "engine/asking.py",
-        "        if answer is None and also is not None:\n",
-        "        if answer and also is not None:\n",
+        "        if answer is None and deadline is not None:\n",
+        "        if answer and deadline is not None:\n",
         "waited/kills",
     ),
     rule(

@@ -190,8 +190,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "a stop: a reminder stays",
         "engine/asking.py",
-        "for one in journal.pending(Waiting, thread=thread) if one.event.resumes]",
-        "for one in journal.pending(Waiting, thread=thread)]",
+        "for entry in others if not is_watch(entry)]",
+        "for entry in others]",
         f"{STOPS}a_stop_ends_no_reminder",
     ),
     rule(

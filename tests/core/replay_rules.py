@@ -114,9 +114,10 @@ CHILDREN: tuple[Mutant, ...] = (
     rule(
         "children: the id of one is read back",
         "engine/context.py",
-        "            child = spawned.event.thread\n",
-        "            child = spawned.event.thread\n"
-        "            child = child if child in self.execution.names else self._free_name(label)\n",
+        "        await self._deliver(first, spawned, spawned.event.thread)\n",
+        "        child = spawned.event.thread\n"
+        "        child = child if child in self.execution.names else self._free_name(label)\n"
+        "        await self._deliver(first, spawned, child)\n",
         f"{AGAIN}[three branches]",
     ),
     rule(

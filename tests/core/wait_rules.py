@@ -11,8 +11,8 @@ WAITING: tuple[Mutant, ...] = (
     rule(
         "waits: a match counts what came after what was received",
         "engine/asking.py",
-        "after = self.execution.seen if",
-        "after = self.execution.journal.last() if",
+        "after = self.execution.seen",
+        "after = self.execution.journal.last()",
         f"{WAITS}it_counts_what_came_after_what_was_received_and_not_after_the_wait",
     ),
     rule(
