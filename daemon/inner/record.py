@@ -30,7 +30,7 @@ class Record:
     id: int
     wrote: int
     family: str
-    text: str
+    text: str = ""
     name: str = ""
     source: int = 0
     target: int = 0

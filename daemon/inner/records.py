@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from sys import intern
 from typing import ClassVar
@@ -28,21 +28,6 @@ from daemon.mind.payloads import element
 HITS = 8
 PAGE = 50
 """Records of llm_memory that are read at once."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Row:
-    """What is kept of a record: `wrote` is the entry in which its text stands, written in sight of `view`.
-    `ends` are the concepts that a link joins."""
-
-    id: int
-    wrote: int
-    family: str
-    view: str
-    at: float
-    tags: tuple[str, ...] = ()
-    name: str = ""
-    ends: tuple[int, ...] = ()
 
 
 class Records(Projection):
@@ -96,17 +81,28 @@ class Records(Projection):
 
     def newest(self, family: str, most: int) -> tuple[int, Sequence[Record]]:
         """How many there are of a family, and the newest of them, newest first, whoever may know them."""
-        rows = self._rows[family]
-        newest = islice(reversed(rows.values()), most)
-        return len(rows), self._shown(newest, anywhere)
+        records = self._records[family]
+        newest = islice(reversed(records.values()), most)
+        return len(records), self._shown(newest, anywhere)
 
-    def concept(self, said: str | int, view: str) -> int | None:
-        """The id of the concept of this name or id, if it may be known in this view."""
-        return self._meant(said, view, self._as_of)
+    def concept(self, said: str | int, view: str, before: int = 0) -> int | None:
+        """The id of the concept of this name, or else of this id, if it may be known in this view: as of the
+        entry `before`, where one is given."""
+        if isinstance(said, str):
+            known = self.concept_named(said, view, before)
+            if known is not None or not said.isdecimal():
+                return known
+        concept = self._records[CONCEPTS].get(int(said))
+        if concept is None or not self._views.may_know(view, concept.view, before or self._as_of):
+            return None
+        return concept.id
 
-    def concept_named(self, name: str, view: str) -> int | None:
-        """The id of the concept of this name, if it may be known in this view."""
-        return self._named(name, view, self._as_of)
+    def concept_named(self, name: str, view: str, before: int = 0) -> int | None:
+        """The same by its name alone: the oldest, as there are two where channels were opened since."""
+        knows = self._views.knowing(view, before or self._as_of)
+        concepts = self._records[CONCEPTS]
+        same = [number for number in self._names.get(_folded(name), ()) if knows(concepts[number].view)]
+        return min(same, default=None)
 
     def neighbours(self, concept: int, view: str) -> Sequence[tuple[Record, Record]]:
         """The links of a concept, either way, each with the concept at its other end, oldest first."""
@@ -125,31 +121,31 @@ class Records(Projection):
         """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
         the newest of it."""
         knows = self._knows(view)
-        rows = self._known(LLM_MEMORY, knows)
+        known = self._known(LLM_MEMORY, knows)
         lines = list[str]()
         shown = list[Record]()
         room = most_chars
-        for record in self._newest_first(rows, knows):
+        for record in self._newest_first(known, knows):
             text = line(record)
             room -= len(text) + 1
             if room < 0:
                 break
             lines.append(text)
             shown.append(record)
-        if len(lines) < len(rows):
-            lines.append(element("left-out", older=len(rows) - len(lines)))
+        if len(lines) < len(known):
+            lines.append(element("left-out", older=len(known) - len(lines)))
         return "\n".join(reversed(lines)), shown
 
-    def _newest_first(self, rows: Sequence[_Row], knows: Knows) -> Iterator[Record]:
+    def _newest_first(self, records: Sequence[Record], knows: Knows) -> Iterator[Record]:
         """Pieces of the notebook, no more of them read than are asked for."""
-        for end in range(len(rows), 0, -PAGE):
-            page = rows[max(end - PAGE, 0) : end]
+        for end in range(len(records), 0, -PAGE):
+            page = records[max(end - PAGE, 0) : end]
             yield from self._shown(reversed(page), knows)
 
     def far(self, view: str, before: int, most: int) -> Sequence[Record]:
         """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
         knows = self._knows(view)
-        old = [row for row in self._known(DIARY, knows) if row.id < before]
+        old = [record for record in self._known(DIARY, knows) if record.id < before]
         if len(old) > most:
             old = [old[number * len(old) // most] for number in range(most)]
         return self._shown(old, knows)
@@ -162,23 +158,24 @@ class Records(Projection):
         knows = self._knows(view)
         views = [there for there in self._written_in if knows(there)]
         found = await self._words.find(family, query, views, HITS)
-        return self._those(found, knows)
+        return self.those(found, view)
 
     async def about(self, names: Collection[str], view: str) -> Sequence[Record]:
         """What was written where `view` is, or names one of these, and may be known there; oldest first."""
         await self.update()
         numbers = set(await self._words.naming(names))
         here = {other for other in self._written_in if self._views.together(view, other)}
-        for rows in self._rows.values():
-            for row in rows.values():
-                if row.view in here:
-                    numbers.add(row.id)
+        for records in self._records.values():
+            for record in records.values():
+                if record.view in here:
+                    numbers.add(record.id)
         return self.those(sorted(numbers), view)
 
     # How it is folded
 
     def _clear(self) -> None:
-        self._rows: dict[str, dict[int, _Row]] = {family: {} for family in TEXT}
+        self._records: dict[str, dict[int, Record]] = {family: {} for family in TEXT}
+        """By family, without their texts."""
         self._pinned = defaultdict[int, set[str]](set)
         """In which views each of them was pinned: it is where one of these may be known."""
         self._names = defaultdict[str, list[int]](list)
@@ -195,141 +192,122 @@ class Records(Projection):
             self._change(family, entry)
         elif family:
             for number in entry.event.args.get("ids") or ():
-                if number in self._rows[family]:
-                    self._mark(self._rows[family][number], verb, entry)
+                if number in self._records[family]:
+                    self._mark(self._records[family][number], verb, entry)
 
     def _add(self, family: str, entry: Entry[CommandRan]) -> None:
-        ran = entry.event
-        if not ran.args.get(TEXT[family]):  # it was forgotten
+        args = entry.event.args
+        if not args.get(TEXT[family]):  # it was forgotten
             return
-        tags = tuple(intern(tag) for tag in ran.args.get("tags") or ())
-        view = intern(ran.view)
-        row = _Row(id=entry.seq, wrote=entry.seq, family=family, view=view, at=entry.at, tags=tags)
+        record = Record(
+            id=entry.seq,
+            wrote=entry.seq,
+            family=family,
+            name=args.get("name") or "",
+            tags=tuple(intern(tag) for tag in args.get("tags") or ()),
+            view=intern(entry.event.view),
+            at=entry.at,
+            changed_at=entry.at,
+        )
         if family == LINKS:
-            source = self._meant(ran.args.get("from") or 0, view, entry.seq)
-            target = self._meant(ran.args.get("to") or 0, view, entry.seq)
+            source = self.concept(args.get("from") or 0, record.view, entry.seq)
+            target = self.concept(args.get("to") or 0, record.view, entry.seq)
             if source is None or target is None:  # that was forgotten
                 return
-            row.ends = source, target
+            record = replace(record, source=source, target=target)
             for end in {source, target}:
-                self._links[end].append(row.id)
-        self._call(row, ran.args.get("name") or "")
-        self._rows[family][row.id] = row
-        self._written_in.add(view)
+                self._links[end].append(record.id)
+        self._put(record)
 
     def _change(self, family: str, entry: Entry[CommandRan]) -> None:
-        ran = entry.event
-        row = self._rows[family].get(ran.args.get("id", 0))
-        if row is None:
+        args = entry.event.args
+        former = self._records[family].get(args.get("id", 0))
+        if former is None:
             return
-        if not ran.args.get(TEXT[family]):  # its present text was forgotten, and the one before is not true
-            self._delete(row)
+        if not args.get(TEXT[family]):  # its present text was forgotten, and the one before is not true
+            self._delete(former)
             return
-        row.wrote = entry.seq
-        row.view = intern(ran.view)
-        self._call(row, ran.args.get("name") or row.name)
-        self._written_in.add(row.view)
+        name = args.get("name") or former.name
+        view = intern(entry.event.view)
+        self._unname(former)
+        self._put(replace(former, wrote=entry.seq, name=name, view=view, changed_at=entry.at))
 
-    def _mark(self, row: _Row, verb: str, entry: Entry[CommandRan]) -> None:
+    def _put(self, record: Record) -> None:
+        self._records[record.family][record.id] = record
+        self._written_in.add(record.view)
+        if record.name:
+            self._names[_folded(record.name)].append(record.id)
+
+    def _mark(self, record: Record, verb: str, entry: Entry[CommandRan]) -> None:
         view = entry.event.view
         if verb == "pin":
-            self._pinned[row.id].add(view)
+            self._pinned[record.id].add(view)
         elif verb == "unpin":
             knows = self._views.knowing(view, entry.seq)
-            self._pinned[row.id] = {there for there in self._pinned[row.id] if not knows(there)}
+            self._pinned[record.id] = {there for there in self._pinned[record.id] if not knows(there)}
         elif verb == "delete":
-            self._delete(row)
+            self._delete(record)
 
-    def _delete(self, row: _Row) -> None:
-        del self._rows[row.family][row.id]
-        self._pinned.pop(row.id, None)
-        self._call(row, "")
-        for end in set(row.ends):
-            self._links[end].remove(row.id)
+    def _delete(self, record: Record) -> None:
+        del self._records[record.family][record.id]
+        self._pinned.pop(record.id, None)
+        self._unname(record)
+        if record.family == LINKS:
+            for end in {record.source, record.target}:
+                self._links[end].remove(record.id)
 
-    def _call(self, row: _Row, name: str) -> None:
-        """It has this name from now on, or none."""
-        if row.name:
-            self._names[_folded(row.name)].remove(row.id)
-        if name:
-            self._names[_folded(name)].append(row.id)
-        row.name = name
-
-    def _meant(self, said: str | int, view: str, before: int) -> int | None:
-        """The concept of this name; where there is none, of this id."""
-        if isinstance(said, str):
-            known = self._named(said, view, before)
-            if known is not None or not said.isdecimal():
-                return known
-        row = self._rows[CONCEPTS].get(int(said))
-        if row is None or not self._views.may_know(view, row.view, before):
-            return None
-        return row.id
-
-    def _named(self, name: str, view: str, before: int) -> int | None:
-        """The oldest concept of this name: there are two where channels were opened since."""
-        knows = self._views.knowing(view, before)
-        concepts = self._rows[CONCEPTS]
-        same = [number for number in self._names.get(_folded(name), ()) if knows(concepts[number].view)]
-        return min(same, default=None)
+    def _unname(self, record: Record) -> None:
+        if record.name:
+            self._names[_folded(record.name)].remove(record.id)
 
     # How it is shown
 
     def _knows(self, view: str) -> Knows:
         return self._views.knowing(view, self._as_of)
 
-    def _known(self, family: str, knows: Knows) -> Sequence[_Row]:
+    def _known(self, family: str, knows: Knows) -> Sequence[Record]:
         """Those of a family that may be known, oldest first."""
-        return [row for row in self._rows[family].values() if self._seen_by(row, knows)]
+        return [record for record in self._records[family].values() if self._seen_by(record, knows)]
 
-    def _seen_by(self, row: _Row, knows: Knows) -> bool:
+    def _seen_by(self, record: Record, knows: Knows) -> bool:
         """May it be known? A link only where both its concepts may, and are still there."""
-        if not knows(row.view, row.wrote):
+        if not knows(record.view, record.wrote):
             return False
-        concepts = self._rows[CONCEPTS]
-        return all(end in concepts and self._seen_by(concepts[end], knows) for end in row.ends)
+        if record.family != LINKS:
+            return True
+        concepts = self._records[CONCEPTS]
+        ends = concepts.get(record.source), concepts.get(record.target)
+        return all(end is not None and self._seen_by(end, knows) for end in ends)
 
     def _is_pinned(self, number: int, knows: Knows) -> bool:
         return any(knows(view) for view in self._pinned.get(number, ()))
 
     def _those(self, numbers: Iterable[int], knows: Knows) -> Sequence[Record]:
-        found = list[_Row]()
+        found = list[Record]()
         for number in dict.fromkeys(numbers):
-            for rows in self._rows.values():
-                if number in rows:
-                    found.append(rows[number])
+            for records in self._records.values():
+                if number in records:
+                    found.append(records[number])
         return self._shown(found, knows)
 
-    def _shown(self, rows: Iterable[_Row], knows: Knows) -> Sequence[Record]:
+    def _shown(self, records: Iterable[Record], knows: Knows) -> Sequence[Record]:
         """Those of them that may be known, with their texts; what was blanked meanwhile has none."""
-        seen = [row for row in rows if self._seen_by(row, knows)]
-        entries = self.journal.many([row.wrote for row in seen])
-        records = list[Record]()
-        for row, written in zip(seen, entries, strict=True):
-            text = written.event.args.get(TEXT[row.family])
+        seen = [record for record in records if self._seen_by(record, knows)]
+        entries = self.journal.many([record.wrote for record in seen])
+        shown = list[Record]()
+        for record, written in zip(seen, entries, strict=True):
+            text = written.event.args.get(TEXT[record.family])
             if text:
-                records.append(self._record(row, text, written.at, knows))
-        return records
+                pinned = self._is_pinned(record.id, knows)
+                shown.append(replace(record, text=text, ends=self._ends(record), pinned=pinned))
+        return shown
 
-    def _record(self, row: _Row, text: str, changed_at: float, knows: Knows) -> Record:
-        record = Record(
-            id=row.id,
-            wrote=row.wrote,
-            family=row.family,
-            text=text,
-            name=row.name,
-            tags=row.tags,
-            pinned=self._is_pinned(row.id, knows),
-            view=row.view,
-            at=row.at,
-            changed_at=changed_at,
-        )
-        if not row.ends:
-            return record
-        source, target = row.ends
-        concepts = self._rows[CONCEPTS]
-        names = concepts[source].name, concepts[target].name
-        return replace(record, source=source, target=target, ends=names)
+    def _ends(self, record: Record) -> tuple[str, str]:
+        """The names of the concepts that it joins, if it is a link."""
+        if record.family != LINKS:
+            return "", ""
+        concepts = self._records[CONCEPTS]
+        return concepts[record.source].name, concepts[record.target].name
 
 
 def _folded(name: str) -> str:
