@@ -73,6 +73,11 @@ class Note:
         """Is it still to be looked at?"""
         return not (self.read or self.hidden or self.answered)
 
+    @property
+    def set_by_commands(self) -> list[Tag]:
+        """The tags that do not stand in its words."""
+        return [tag for tag in self.tags if not tag.written]
+
     def tagged(self, knows: Knows) -> tuple[str, ...]:
         """The tags that may be known now."""
         return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view, tag.wrote)))

@@ -230,14 +230,13 @@ class Notes(Projection):
     def _come_again(self, old: Note, new: Note) -> None:
         """What was only noticed is part of a conversation now."""
         self._also[new.id] = old.id
-        set_by_commands = [tag for tag in old.tags if not tag.written]
         highest = max(old.priority, new.priority, key=PRIORITIES.index)
         changed = replace(
             old,
             thread=new.thread,
             source=new.source,
             priority=highest,
-            tags=(*set_by_commands, *new.tags),
+            tags=(*old.set_by_commands, *new.tags),
             in_hand=new.in_hand,
         )
         self._set(changed)
@@ -329,12 +328,12 @@ class Notes(Projection):
         shelf = self._shelf(note)
         self._a_thread.setdefault(shelf.place, note.thread)
         self._shelves.put(shelf, note.id)
-        for name in {tag.name for tag in note.tags}:
+        for name in note.tagged(anywhere):
             insort(self._tagged[name], note.id)
 
     def _take_away(self, note: Note) -> None:
         self._shelves.take(self._shelf(note), note.id)
-        for name in {tag.name for tag in note.tags}:
+        for name in note.tagged(anywhere):
             drop(self._tagged[name], note.id)
 
     def _shelf(self, note: Note) -> Shelf:
@@ -360,8 +359,7 @@ class Notes(Projection):
 
 def _reworded(note: Note, entry: Entry[Any]) -> Note:
     """The note as it is since this change of its words."""
-    kept = [tag for tag in note.tags if not tag.written]
-    return replace(note, said=entry.seq, tags=(*kept, *written(entry)))
+    return replace(note, said=entry.seq, tags=(*note.set_by_commands, *written(entry)))
 
 
 def _change_by(event: Event) -> str:

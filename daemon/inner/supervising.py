@@ -17,7 +17,7 @@ import time
 from asyncio import Event as Flag
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -260,17 +260,12 @@ class Supervisor:
     def _start(self, folder: Path, argv: list[str], seconds: float) -> int:
         """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        bounds = self._bounds
         order = {
             "argv": argv,
             "seconds": seconds,
             "until": time.time() + LATE,
             "path": PATH,
-            "kept": bounds.kept,
-            "room": bounds.room,
-            "memory": bounds.memory,
-            "files": bounds.files,
-            "processes": bounds.processes,
+            **asdict(self._bounds),
         }
         command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(WRAPPER)]
         return os.posix_spawn(
