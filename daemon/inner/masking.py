@@ -72,7 +72,9 @@ def masked_begin(text: str, secrets: Collection[str]) -> str:
 def masked_end(text: str, secrets: Collection[str]) -> str:
     """The same of a text whose begin is missing: its first word may be the rest of a secret."""
     begins = BLANK.search(text, 0, LONGEST_WORD)
-    whole = text[begins.end() if begins else LONGEST_WORD :]
+    whole = text[LONGEST_WORD:]
+    if begins:
+        whole = text[begins.end() :]
     return masked(KEY_ENDS.sub(MASK, whole), secrets)
 
 

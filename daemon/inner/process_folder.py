@@ -82,7 +82,8 @@ def holder(folder: Path) -> int | None:
     except BlockingIOError:
         with suppress(ValueError):
             pid = int(os.read(held, 20))
-            return pid if 1 < pid < 2**31 else None
+            if 1 < pid < 2**31:
+                return pid
     finally:
         os.close(held)
     return None
@@ -117,7 +118,9 @@ def written(folder: Path, name: str, total: int, most: int) -> Written:
     with suppress(OSError):
         tail = _read(folder / f"{name}.tail", most)
     lost = total - len(head) - len(tail)
-    return Written(head=head, tail=tail, lost=lost) if lost > 0 else Written(head=head + tail)
+    if lost <= 0:
+        return Written(head=head + tail)
+    return Written(head=head, tail=tail, lost=lost)
 
 
 def end_and_remove(folder: Path) -> None:

@@ -69,7 +69,9 @@ def line(record: Record) -> str:
 
 def brief(record: Record) -> str:
     """A record in one line, as it stands in a list: its id, and how it begins."""
-    begins = " ".join(record.text[:BRIEF].split()) + "…" * (len(record.text) > BRIEF)
+    begins = " ".join(record.text[:BRIEF].split())
+    if len(record.text) > BRIEF:
+        begins += "…"
     if record.source:
         said = f"{record.source} {record.ends[0]} - {begins} -> {record.target} {record.ends[1]}"
     elif record.name:
@@ -84,7 +86,9 @@ def words(record: Record) -> str:
     if record.source:
         source, target = record.ends
         return f"{source} {record.text} {target}"
-    return f"{record.name}: {record.text}" if record.name else record.text
+    if record.name:
+        return f"{record.name}: {record.text}"
+    return record.text
 
 
 def date(at: float) -> str:

@@ -91,18 +91,20 @@ class _Walk:
         if self._section:
             self._close(self._section, length, length, closed=False)
         elif self._fence:
-            self._block(self._fence, length, length, closed=False)
-            self._strays += ((at, HIDDEN) for at in self._hidden)
+            self._close(self._fence, length, length, closed=False)
+            self._strays += [(at, HIDDEN) for at in self._hidden]
         return Layout(sections=self._sections, blocks=self._blocks, strays=self._strays)
 
     def _fenced(self, mark: re.Match[str]) -> None:
-        left, self._left = self._left, -1
+        left = self._left
+        self._left = -1
         if self._fence is None:
             if left < 0 or mark["info"].strip() or self._text[left : mark.start()].strip():
-                self._fence, self._hidden = mark, []
+                self._fence = mark
+                self._hidden = []
         elif _closes(self._fence, mark):
             if self._section is None:
-                self._block(self._fence, mark.start(), mark.end(), closed=True)
+                self._close(self._fence, mark.start(), mark.end(), closed=True)
             self._fence = None
 
     def _begin(self, mark: re.Match[str]) -> None:
@@ -125,11 +127,12 @@ class _Walk:
             self._strays.append((mark.start(), UNOPENED))
 
     def _close(self, mark: re.Match[str], end: int, upto: int, *, closed: bool) -> None:
-        self._sections.append(Span(begin=mark.start(), start=mark.end(), end=end, upto=upto, closed=closed))
-
-    def _block(self, mark: re.Match[str], end: int, upto: int, *, closed: bool) -> None:
-        if mark["info"].strip().lower() == "json":
-            self._blocks.append(Span(begin=mark.start(), start=mark.end(), end=end, upto=upto, closed=closed))
+        """Keep what began with this mark, if it may hold commands."""
+        span = Span(begin=mark.start(), start=mark.end(), end=end, upto=upto, closed=closed)
+        if mark["begin"]:
+            self._sections.append(span)
+        elif mark["info"].strip().lower() == "json":
+            self._blocks.append(span)
 
 
 def _closes(fence: re.Match[str], mark: re.Match[str]) -> bool:

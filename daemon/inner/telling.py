@@ -25,10 +25,8 @@ UNSTARTED = "It was not started: its folder cannot be made."
 async def told(folder: Path, end: Ending, secrets: Collection[str], *, stopped: bool) -> tuple[Status, str]:
     """The status of this run and what is told of it. `stopped`: did the inner life want it to end?"""
     if end.why == "unstartable":
-        return (
-            "error",
-            f"It was not started: {masked(harmless(end.error.encode(errors='replace')), secrets)}.",
-        )
+        error = masked(harmless(end.error.encode(errors="replace")), secrets)
+        return "error", f"It was not started: {error}."
     return await asyncio.to_thread(_told, folder, end, secrets, stopped)  # the output may be long
 
 
@@ -54,7 +52,9 @@ def _status(end: Ending, complained: bool, stopped: bool) -> tuple[Status, str]:
     if end.why == "late" or end.exit == -signal.SIGXCPU:
         return "timeout", "Its time was up, and it was ended."
     if end.why == "stopped":
-        return "error", STOPPED if stopped else "It was ended from outside."
+        if not stopped:
+            return "error", "It was ended from outside."
+        return "error", STOPPED
     if end.why == "full":
         return "error", "It wrote too much into its folder, and was ended."
     if end.exit < 0:

@@ -119,7 +119,7 @@ class WrittenJson:
     def _decoration(self, at: int, end: int) -> int:
         """Where a bullet or the line of a fence that stands here ends; 0 where there is none."""
         mark = BULLET.match(self._text, at, end) or FENCE.match(self._text, at, end)
-        if mark is None or self._text[self._text.rfind("\n", 0, at) + 1 : at].strip():
+        if mark is None or self._text[self._line(at) : at].strip():
             return 0
         return mark.end()
 
@@ -156,12 +156,14 @@ class WrittenJson:
 
     def _begins_line(self, at: int, wrong: int, end: int) -> bool:
         """Went it wrong where a line begins that can begin an object, below this place?"""
-        line = self._text.rfind("\n", 0, wrong) + 1
-        return line > at and not self._text[line:wrong].strip() and bool(OPENING.match(self._text, line, end))
+        line = self._line(wrong)
+        if line <= at or self._text[line:wrong].strip():
+            return False
+        return OPENING.match(self._text, line, end) is not None
 
     def _next(self, at: int, wrong: int, end: int) -> int:
         if self._begins_line(at, wrong, end):
-            wrong = self._text.rfind("\n", 0, wrong) + 1
+            wrong = self._line(wrong)
         deepest = end
         if self._text[at] == "{":
             deepest = self._indentation(at)
@@ -171,8 +173,12 @@ class WrittenJson:
         return end
 
     def _indentation(self, at: int) -> int:
-        line = self._text[self._text.rfind("\n", 0, at) + 1 : at]
+        line = self._text[self._line(at) : at]
         return len(line) - len(line.lstrip())
+
+    def _line(self, at: int) -> int:
+        """Where the line of this place begins."""
+        return self._text.rfind("\n", 0, at) + 1
 
     def _is_deep(self, start: int, end: int) -> bool:
         """Do more brackets than may be stand within each other, in what is JSON so far?"""
