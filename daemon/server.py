@@ -19,6 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from daemon.console.address import whose
 from daemon.console.crowd import CROWD, MOST, Crowd
 from daemon.errors import ConfigError
+from daemon.lifetime import meanwhile
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where this machine reaches what listens on every address."""
@@ -101,12 +102,10 @@ async def serving(
         lingering_time=LINGER,
     )
     await runner.setup()
-    door = asyncio.create_task(_let_in(listener, runner, crowd))
     try:
-        yield
+        async with meanwhile(_let_in(listener, runner, crowd)):
+            yield
     finally:
-        door.cancel()
-        await asyncio.gather(door, return_exceptions=True)
         listener.close()
         await runner.cleanup()
 

@@ -5,7 +5,6 @@ No word that anybody said or thought stands in it. Run by app beside the daemon.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -14,6 +13,7 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall, TurnBegan, TurnEnded
+from daemon.lifetime import meanwhile
 from daemon.log import FIELDS
 
 log = logging.getLogger(__name__)
@@ -25,15 +25,15 @@ async def turn_lines(journal: Journal) -> AsyncIterator[None]:
 
     What is damaged has none.
     """
-    ended = Ended(journal)
-    task = asyncio.create_task(ended.tell_for_ever()) if log.isEnabledFor(logging.INFO) else None
-    try:
+    if not log.isEnabledFor(logging.INFO):
         yield
+        return
+    ended = Ended(journal)
+    try:
+        async with meanwhile(ended.tell_for_ever()):
+            yield
     finally:
-        if task:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            ended.tell()
+        ended.tell()
 
 
 class Ended:

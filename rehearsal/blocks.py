@@ -27,7 +27,8 @@ def accepted(blocks: Sequence[Any]) -> list[Block]:
     if len(blocks) > BLOCKS_MOST:
         raise _refused("no more than 50 items allowed")
     kept = [_block(block) for block in blocks]
-    if sum(len(str(one.get("text", ""))) for one in kept if one["type"] == "markdown") > MARKDOWN_MOST:
+    markdown = [str(one.get("text", "")) for one in kept if one["type"] == "markdown"]
+    if len("".join(markdown)) > MARKDOWN_MOST:
         raise Refused("msg_blocks_too_long")
     ids = [one["block_id"] for one in kept]
     if len(set(ids)) < len(ids):
@@ -39,7 +40,9 @@ def buttons(message: Mapping[str, Any]) -> Iterator[tuple[Block, Block]]:
     """The buttons of a message, each after the block that it stands in."""
     for block in message.get("blocks", []):
         if block["type"] == "actions":
-            yield from ((block, element) for element in block["elements"] if element["type"] == "button")
+            for element in block["elements"]:
+                if element["type"] == "button":
+                    yield block, element
 
 
 def _block(block: object) -> Block:

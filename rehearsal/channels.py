@@ -44,9 +44,11 @@ def all_channels(db: sqlite3.Connection) -> list[Channel]:
 def channel_of(db: sqlite3.Connection, id: str, user: str) -> Channel:
     """The conversation with that id, as far as this user may know of it; else channel_not_found."""
     row = db.execute(f"{COLUMNS} where id = ?", (id,)).fetchone()
-    if row is None or not (channel := _channel(db, row)).shown_to(user):
-        raise Refused("channel_not_found")
-    return channel
+    if row is not None:
+        channel = _channel(db, row)
+        if channel.shown_to(user):
+            return channel
+    raise Refused("channel_not_found")
 
 
 def joined_channel(db: sqlite3.Connection, id: str, user: str) -> Channel:
@@ -69,16 +71,18 @@ def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[C
     for channel in all_channels(db):
         if channel.kind in ("im", "mpim") and set(channel.members) == wanted:
             return channel, True
-    kind = "im" if len(wanted) <= 2 else "mpim"
-    name = "" if kind == "im" else "mpdm-" + "--".join(handle_of(user, soul) for user in members) + "-1"
-    return _create(db, kind, name, members), False
+    if len(wanted) <= 2:
+        return _create(db, "im", "", members), False
+    handles = "--".join([handle_of(user, soul) for user in members])
+    return _create(db, "mpim", f"mpdm-{handles}-1", members), False
 
 
 def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> Channel:
     """A new channel; the soul is in every public one."""
     _must_be_free(db, name)
-    members = (creator,) if private or creator == SOUL.user else (creator, SOUL.user)
-    return _create(db, "group" if private else "channel", name, members)
+    if private:
+        return _create(db, "group", name, [creator])
+    return _create(db, "channel", name, [creator, SOUL.user])
 
 
 def rename(db: sqlite3.Connection, channel: Channel, name: str) -> Channel:
@@ -89,7 +93,7 @@ def rename(db: sqlite3.Connection, channel: Channel, name: str) -> Channel:
 
 
 def _must_be_free(db: sqlite3.Connection, name: str) -> None:
-    if any(channel.name == name for channel in all_channels(db)):
+    if name in [channel.name for channel in all_channels(db)]:
         raise Refused("name_taken")
 
 
@@ -113,8 +117,8 @@ def channel_json(channel: Channel, user: str) -> dict[str, Any]:
         "is_pending_ext_shared": False,
     }
     if channel.kind == "im":
-        others = [member for member in channel.members if member != user]
-        return shared | {"user": (others or [user])[0], "is_user_deleted": False, "priority": 0}
+        others = [member for member in channel.members if member != user] or [user]
+        return shared | {"user": others[0], "is_user_deleted": False, "priority": 0}
     return shared | {
         "name": channel.name,
         "name_normalized": channel.name,
@@ -133,7 +137,8 @@ def channel_json(channel: Channel, user: str) -> dict[str, Any]:
 
 def _create(db: sqlite3.Connection, kind: str, name: str, members: Sequence[str]) -> Channel:
     (number,) = db.execute("select count(*) from channel").fetchone()
-    id = f"{'D' if kind == 'im' else 'C'}0MADE{number:05d}"
+    initial = "D" if kind == "im" else "C"
+    id = f"{initial}0MADE{number:05d}"
     add_channel(db, id, kind, name, tuple(dict.fromkeys(members)))
     return channel_of(db, id, members[0])
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from aiohttp import web
 
+from rehearsal.messages import TOMBSTONE
 from rehearsal.store import MICROS, micros_of, ts_of
 from rehearsal.wire import json_object
 from rehearsal.workspace import Workspace
 
-TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
 TS = re.compile(r"\d{10}\.\d{6}")
 
 
@@ -49,9 +49,11 @@ def forget(workspace: Workspace, user: str, until: float, messages: Iterable[tup
     """Not a word of it is left in the file, nor beside it."""
     db = workspace.db
     with db:
-        stamps = [*_theirs(db, user, int(until * MICROS)), *(micros_of(ts) for _, ts in messages)]
+        stamps = _theirs(db, user, int(until * MICROS))
+        stamps += [micros_of(ts) for _, ts in messages]
         stone = json.dumps(TOMBSTONE)
-        db.executemany("update message set body = ? where stamp = ?", [(stone, stamp) for stamp in stamps])
+        for stamp in stamps:
+            db.execute("update message set body = ? where stamp = ?", (stone, stamp))
         db.execute("delete from share where file in (select id from file where user = ?)", (user,))
         db.execute("delete from file where user = ?", (user,))
         _forget_deliveries(workspace, {ts_of(stamp) for stamp in stamps})
@@ -63,7 +65,7 @@ def forget(workspace: Workspace, user: str, until: float, messages: Iterable[tup
     workspace.feed.renew()
 
 
-def _theirs(db: sqlite3.Connection, user: str, until: int) -> Iterator[int]:
+def _theirs(db: sqlite3.Connection, user: str, until: int) -> list[int]:
     """The stamps of what they said by then, and of all that was said in their DMs with the apps."""
     direct = (
         "select id from channel join member on member.channel = channel.id where kind = 'im' and user = ?"
@@ -72,8 +74,7 @@ def _theirs(db: sqlite3.Connection, user: str, until: int) -> Iterator[int]:
         f"select stamp from message where (json_extract(body, '$.user') = ? or channel in ({direct}))"
         " and stamp <= ?"
     )
-    for (stamp,) in db.execute(sql, (user, user, until)).fetchall():
-        yield stamp
+    return [stamp for (stamp,) in db.execute(sql, (user, user, until))]
 
 
 def _forget_deliveries(workspace: Workspace, stamps: AbstractSet[str]) -> None:

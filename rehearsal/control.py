@@ -7,9 +7,9 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.channels import all_channels, channel_json, joined_channel
+from rehearsal.channels import Channel, all_channels, channel_json, joined_channel
 from rehearsal.events import payload_of, post, root_of
-from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, name_of
+from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, App, name_of
 from rehearsal.refusal import Refused
 from rehearsal.wire import json_object
 from rehearsal.workspace import Workspace
@@ -66,7 +66,8 @@ class Control:
         courier = self._workspace.courier
         event_id, wrapped = payload_of(self._workspace, app, asked.get("event"))
         payload = asked.get("payload", wrapped)
-        if again := asked.get("again"):
+        again = asked.get("again")
+        if again:
             event_id, payload = again, courier.payload(app.id, again)
             if payload is None:
                 raise web.HTTPBadRequest(text="There was no such event.")
@@ -77,33 +78,36 @@ class Control:
 
 def state_of(workspace: Workspace) -> dict[str, Any]:
     """People with their tokens, apps with what they were sent, conversations, who is at work, whispers."""
-    courier, links = workspace.courier, workspace.links
-    public = ("id", "user", "bot", "agent")
-    apps = [
-        {
-            **{name: asdict(app)[name] for name in public},
-            "name": name_of(app.user, workspace.soul),
-            "sockets": links.live(app.id),
-            **courier.counts(app.id),
-        }
-        for app in APPS
-    ]
-    channels = [
-        {**channel_json(one, one.creator), "kind": one.kind, "members": one.members}
-        for one in all_channels(workspace.db)
-    ]
     return {
         "ok": True,
         "team": TEAM,
         "soul": SOUL.user,
         "people": [asdict(person) for person in PEOPLE],
-        "apps": apps,
-        "channels": channels,
+        "apps": [_app(workspace, app) for app in APPS],
+        "channels": [_channel(channel) for channel in all_channels(workspace.db)],
         "statuses": [line.json() for line in workspace.statuses.all()],
         "sessions": workspace.statuses.sessions(),
         "whispers": list(workspace.whispers),
-        "speed": courier.speed,
+        "speed": workspace.courier.speed,
     }
+
+
+def _app(workspace: Workspace, app: App) -> dict[str, Any]:
+    """An app, without its tokens."""
+    return {
+        "id": app.id,
+        "user": app.user,
+        "bot": app.bot,
+        "agent": app.agent,
+        "name": name_of(app.user, workspace.soul),
+        "sockets": workspace.links.live(app.id),
+        **workspace.courier.counts(app.id),
+    }
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    shown = channel_json(channel, channel.creator)
+    return shown | {"kind": channel.kind, "members": channel.members}
 
 
 def _put(workspace: Workspace, fields: dict[str, Any]) -> str:

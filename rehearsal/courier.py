@@ -60,17 +60,22 @@ class Holds:
 
         What waits to be passed is passed by the first one about another message; all about one wait together.
         """
-        if told := self._faults.strikes("delay"):
-            self._hold(id, "delay", app, about, told)
-        elif waiting := self._waiting(app):
-            first = self._held[waiting[0]]
-            if about and first.about == about:
-                self._held[id] = first
-            else:
-                for other in waiting:
-                    self._held[other] = replace(self._held[other], passer=id)
-        elif told := self._faults.strikes("reorder"):
-            self._hold(id, "reorder", app, about, told)
+        delay = self._faults.strikes("delay")
+        if delay:
+            self._hold(id, "delay", app, about, delay)
+            return
+        waiting = self._waiting(app)
+        if not waiting:
+            reorder = self._faults.strikes("reorder")
+            if reorder:
+                self._hold(id, "reorder", app, about, reorder)
+            return
+        first = self._held[waiting[0]]
+        if about and first.about == about:
+            self._held[id] = first
+            return
+        for other in waiting:
+            self._held[other] = replace(self._held[other], passer=id)
 
     def due(self, id: int) -> float:
         """When this event may go out."""
@@ -128,12 +133,16 @@ class Courier:
             told = parsed(frame)
         except ValueError:
             return
-        envelope = told.get("envelope_id") if isinstance(told, dict) else None
-        id = self._envelopes.pop(envelope, None) if isinstance(envelope, str) else None
-        if id is not None and not self._is_lost(id):
-            with self._db:
-                sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
-                self._db.execute(sql, (self._clock.now(), id))
+        match told:
+            case {"envelope_id": str(envelope)} if envelope in self._envelopes:
+                self._acked(self._envelopes.pop(envelope))
+
+    def _acked(self, id: int) -> None:
+        if self._is_lost(id):
+            return
+        with self._db:
+            sql = "update delivery set acked = coalesce(acked, ?) where id = ?"
+            self._db.execute(sql, (self._clock.now(), id))
 
     async def run(self) -> None:
         """Deliver, for ever."""
@@ -143,7 +152,7 @@ class Courier:
                 for delivery in self._waiting():
                     if self._due(delivery) <= self._clock.now():
                         self._send(delivery)
-            await self._rest(min((self._due(delivery) for delivery in self._waiting()), default=None))
+            await self._rest(min(map(self._due, self._waiting()), default=None))
 
     def deliveries(self) -> list[dict[str, Any]]:
         """Every event of this workspace and what became of it, oldest first."""
@@ -163,7 +172,7 @@ class Courier:
         """What was sent to an app under that event_id; None when nothing was."""
         sql = "select payload from delivery where app = ? and event_id = ?"
         row = self._db.execute(sql, (app, event_id)).fetchone()
-        return None if row is None else json.loads(row[0])
+        return json.loads(row[0]) if row else None
 
     def counts(self, app: str) -> dict[str, int]:
         """How many envelopes went to an app, and how many of its events are acked and not."""
@@ -189,7 +198,8 @@ class Courier:
         return attempts <= len(GAPS) and self._faults.strikes("redelivery") is not None
 
     def _send(self, delivery: Delivery) -> None:
-        for _ in range(2 if self._faults.strikes("duplicate") else 1):
+        times = 2 if self._faults.strikes("duplicate") else 1
+        for _ in range(times):
             envelope = str(uuid.uuid4())
             self._envelopes[envelope] = delivery.id
             self._links.next(delivery.app).send(_frame(envelope, delivery))

@@ -83,7 +83,9 @@ def happened(
 ) -> None:
     """Anything else that these apps hear of, or all in the channel (a reaction, a new member)."""
     stamp = ts_of(workspace.mint())
-    for app in apps_in(channel) if to is None else to:
+    if to is None:
+        to = apps_in(channel)
+    for app in to:
         _emit(workspace, channel, app, {**event, "event_ts": stamp})
 
 
@@ -94,7 +96,7 @@ def tell(workspace: Workspace, channel: Channel, message: Message, kind: str) ->
 
 def apps_in(channel: Channel) -> Iterable[App]:
     """The apps whose bot is a member."""
-    return (app for app in APPS if app.user in channel.members)
+    return [app for app in APPS if app.user in channel.members]
 
 
 def payload_of(workspace: Workspace, app: App, event: object) -> tuple[str, dict[str, Any]]:

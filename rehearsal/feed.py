@@ -83,8 +83,10 @@ class Feed:
             self._listeners.pop(0).drop()
         try:
             await response.write(b": listening\n\n")
-            while (line := await listener.waiting.get()) is not None:
+            line = await listener.waiting.get()
+            while line is not None:
                 await response.write(f"data: {line}\n\n".encode())
+                line = await listener.waiting.get()
         except ConnectionError:
             pass
         finally:

@@ -58,8 +58,9 @@ class File:
     @property
     def mimetype(self) -> str:
         """Its type, by the end of its name."""
-        guessed = MIMETYPES.get(_ending(self.name)) or KNOWN.guess_type(f"x.{_ending(self.name)}")[0]
-        return guessed or "application/octet-stream"
+        ending = _ending(self.name)
+        guessed, _ = KNOWN.guess_type(f"x.{ending}")
+        return MIMETYPES.get(ending) or guessed or "application/octet-stream"
 
 
 def announce(db: sqlite3.Connection, user: str, name: str, size: int, stamp: int) -> tuple[str, str]:
@@ -80,7 +81,7 @@ def announce(db: sqlite3.Connection, user: str, name: str, size: int, stamp: int
 def awaited(db: sqlite3.Connection, ticket: str) -> int | None:
     """How many bytes are to come under this ticket; None where it is none, or was used."""
     row = db.execute("select size from file where ticket = ? and content is null", (ticket,)).fetchone()
-    return None if row is None else int(row[0])
+    return int(row[0]) if row else None
 
 
 def receive(db: sqlite3.Connection, ticket: str, content: bytes) -> None:
@@ -126,9 +127,11 @@ def share(db: sqlite3.Connection, file: File, channel: str, stamp: int) -> None:
 def readable(db: sqlite3.Connection, id: str, caller: Caller) -> File:
     """The file, if it is the caller's or stands where they may read; else file_not_found."""
     file = file_of(db, id)
-    if file.there and (file.user == caller.id or any(_reads(caller, one) for one, _ in _places(db, file))):
-        return file
-    raise Refused("file_not_found")
+    if not file.there:
+        raise Refused("file_not_found")
+    if file.user != caller.id and not any(_reads(caller, channel) for channel, _ in _places(db, file)):
+        raise Refused("file_not_found")
+    return file
 
 
 def file_json(file: File, origin: str) -> dict[str, Any]:
@@ -186,4 +189,5 @@ def _reads(caller: Caller, channel: Channel) -> bool:
 
 
 def _ending(name: str) -> str:
-    return name.rpartition(".")[2].lower() if "." in name else ""
+    _, dot, ending = name.rpartition(".")
+    return ending.lower() if dot else ""

@@ -114,8 +114,11 @@ def _whence(workspace: Workspace, app: App, channel: Channel, message: Message) 
 
 
 def _action(block: Block, button: Block) -> Block:
-    told: Block = {name: button[name] for name in ("action_id", "text", "value", "style") if name in button}
-    return {**told, "block_id": block["block_id"], "type": "button"}
+    told: Block = {"block_id": block["block_id"], "type": "button"}
+    for name in ("action_id", "text", "value", "style"):
+        if name in button:
+            told[name] = button[name]
+    return told
 
 
 def _end_streams(workspace: Workspace, channel: Channel, root: Message, app: App) -> list[str]:
@@ -134,10 +137,10 @@ async def _answer(
     asked = await json_object(request)
     if asked is None or not all(isinstance(value, str) for value in asked.values()):
         raise web.HTTPBadRequest(text="A JSON object of texts is wanted.")
+    origin = f"{request.scheme}://{request.host}"
     try:
         with workspace.db:
-            return web.json_response(
-                {"ok": True, **do(workspace, asked, f"{request.scheme}://{request.host}")}
-            )
+            done = do(workspace, asked, origin)
+        return web.json_response({"ok": True, **done})
     except Refused as refusal:
         return web.json_response(refusal.body)

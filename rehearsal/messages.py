@@ -15,6 +15,8 @@ COLUMNS = "select stamp, channel, thread, broadcast, streaming, body from messag
 STREAM_LASTS = 300.0
 FOREVER = 1 << 62
 """Later than any stamp."""
+TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
+"""What stays of a message whose place is kept."""
 PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
 
 
@@ -44,8 +46,9 @@ def put(db: sqlite3.Connection, message: Message) -> Message:
     """Store a message, new or changed; returns it marked with the groups that its text pings."""
     text = message.body.get("text", "") + json.dumps(message.body.get("blocks", []))
     message.body.pop("pings", None)
-    if pings := sorted(set(PING.findall(text))):
-        message.body["pings"] = pings
+    pings = set(PING.findall(text))
+    if pings:
+        message.body["pings"] = sorted(pings)
     db.execute(
         "insert or replace into message values (?, ?, ?, ?, ?, ?)",
         (

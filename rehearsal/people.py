@@ -94,7 +94,10 @@ NAMES = {**{person.id: person.name for person in PEOPLE}, **{app.user: app.name 
 
 def app_of(user: str) -> App | None:
     """The app whose bot user this is."""
-    return next((app for app in APPS if app.user == user), None)
+    for app in APPS:
+        if app.user == user:
+            return app
+    return None
 
 
 def name_of(user: str, soul: str) -> str:

@@ -7,6 +7,7 @@ import json
 import secrets
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -57,8 +58,10 @@ class Socket:
     async def write(self) -> None:
         """Pass the frames on until the connection ends."""
         try:
-            while isinstance(frame := await self._outbox.get(), str):
+            frame = await self._outbox.get()
+            while isinstance(frame, str):
                 await self.ws.send_str(frame)
+                frame = await self._outbox.get()
             await self._clock.sleep(frame)
             await self.ws.close()
         except ConnectionError:
@@ -96,9 +99,8 @@ class Links:
 
     def apps(self) -> list[str]:
         """The apps that have one open for events."""
-        return [
-            app for app, sockets in self._sockets.items() if not all(socket.leaving for socket in sockets)
-        ]
+        staying = [socket.app for socket in self._every() if not socket.leaving]
+        return list(dict.fromkeys(staying))
 
     def next(self, app: str) -> Socket:
         """The socket whose turn it is; the app must have one for events."""
@@ -125,7 +127,7 @@ class Links:
         await asyncio.gather(*(socket.ws.close(code=1001) for socket in self._every()))
 
     def _every(self) -> list[Socket]:
-        return [socket for sockets in self._sockets.values() for socket in sockets]
+        return list(chain.from_iterable(self._sockets.values()))
 
 
 class Gate:
@@ -152,8 +154,9 @@ class Gate:
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """GET /link/?ticket=…: from the handshake to the close."""
-        if told := self._faults.strikes("down"):
-            return outage(request, told)
+        down = self._faults.strikes("down")
+        if down:
+            return outage(request, down)
         app = self._links.redeem(request.query.get("ticket", ""))
         if app is None or self._faults.strikes("used-tickets"):
             raise web.HTTPForbidden(text="This ticket was used before, or never given.")

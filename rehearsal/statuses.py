@@ -79,8 +79,9 @@ class Statuses:
 
     def working(self, channel: str, thread_ts: str) -> list[str]:
         """The agents that people may stop there."""
-        here = (one for one in self.sessions() if (one["channel"], one["thread_ts"]) == (channel, thread_ts))
-        return [one["user"] for one in here]
+        now = self._clock.now()
+        place = (channel, thread_ts)
+        return [key[2] for key, until in self._working.items() if key[:2] == place and until > now]
 
     def sessions(self) -> list[dict[str, Any]]:
         """Every session that is processing, as the page is told."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -67,7 +67,9 @@ class Switchboard:
         fault = self._table.get(name)
         if fault is None:
             raise Nonsense(f"There is no fault {name!r}. GET /rehearsal/faults names them all.")
-        values = {param.name: _checked(param, told.pop(param.name, param.default)) for param in fault.params}
+        values = {}
+        for param in fault.params:
+            values[param.name] = _checked(param, told.pop(param.name, param.default))
         if told:
             known = ", ".join(values) or "nothing"
             raise Nonsense(f"{name} cannot be told {', '.join(map(repr, told))}, only {known}.")
@@ -86,7 +88,7 @@ class Switchboard:
     def on(self, name: str) -> Mapping[str, Value] | None:
         """What this fault was told, if it is on."""
         switched = self._on.get(name)
-        return None if switched is None else switched.values
+        return switched.values if switched else None
 
     def strikes(self, name: str, target: str = "") -> Mapping[str, Value] | None:
         """What this fault was told, if it strikes this target now. Asked once for each occasion."""
@@ -108,27 +110,12 @@ class Switchboard:
         return [self._shown(fault) for fault in self._table.values()]
 
     def _shown(self, fault: Fault) -> dict[str, Any]:
+        shown = {"name": fault.name, "of": self._of, "line": fault.line, "once": fault.once}
         switched = self._on.get(fault.name)
-        now = {} if switched is None else switched.values
-        params = [
-            {
-                "name": param.name,
-                "default": param.default,
-                "most": param.most,
-                "of": param.of,
-                "value": now.get(param.name, param.default),
-            }
-            for param in fault.params
-        ]
-        return {
-            "name": fault.name,
-            "of": self._of,
-            "line": fault.line,
-            "once": fault.once,
-            "on": switched is not None,
-            "strikes": 0 if switched is None else switched.strikes,
-            "params": params,
-        }
+        if switched is None:
+            return shown | {"on": False, "strikes": 0, "params": _shown_params(fault, {})}
+        params = _shown_params(fault, switched.values)
+        return shown | {"on": True, "strikes": switched.strikes, "params": params}
 
     def _tell(self, name: str, values: Mapping[str, Value]) -> None:
         self._changed.set()
@@ -137,8 +124,14 @@ class Switchboard:
             heed(name, values)
 
 
+def _shown_params(fault: Fault, told: Mapping[str, Value]) -> list[dict[str, Any]]:
+    """What it can be told, and what it was told."""
+    return [asdict(param) | {"value": told.get(param.name, param.default)} for param in fault.params]
+
+
 def _meant(values: Mapping[str, Value], target: str) -> bool:
-    return all(fnmatchcase(target, str(values[name])) for name in TARGETS if name in values)
+    """Whether it strikes this target, as far as it was told whom it strikes."""
+    return all(fnmatchcase(target, str(values.get(name, "*"))) for name in TARGETS)
 
 
 def _checked(param: Param, value: object) -> Value:
@@ -166,7 +159,9 @@ def expose(app: web.Application, board: Switchboard) -> None:
 
 
 async def _look(request: web.Request) -> web.Response:
-    faults = [fault for board in request.app[BOARDS] for fault in board.json()]
+    faults: list[dict[str, Any]] = []
+    for board in request.app[BOARDS]:
+        faults += board.json()
     return web.json_response({"ok": True, "faults": faults})
 
 

@@ -50,8 +50,11 @@ def sample(name: str) -> Path:
 def stops(name: str) -> Sequence[Stop]:
     """All of them, as tour.toml has them; `name` is the soul's."""
     written = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    found = [Stop(id=id, **one) for id, one in written.items()]
-    return [replace(stop, words=stop.words.replace("$name", name)) for stop in found]
+    found = []
+    for id, one in written.items():
+        stop = Stop(id=id, **one)
+        found.append(replace(stop, words=stop.words.replace("$name", name)))
+    return found
 
 
 class Tour:

@@ -12,7 +12,7 @@ from aiohttp import web
 from rehearsal.files import awaited, content_of, readable, receive
 from rehearsal.people import CALLERS, TEAM, TEAM_URL, Caller
 from rehearsal.refusal import Refused
-from rehearsal.wire import outage
+from rehearsal.wire import bearer, outage
 from rehearsal.workspace import Workspace
 
 DOWNLOAD = "files.download"
@@ -50,8 +50,7 @@ class Transfer:
 
     async def give(self, request: web.Request) -> web.Response:
         """The bytes of a file."""
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        caller = CALLERS.get(token.strip()) if scheme.lower() == "bearer" else None
+        caller = CALLERS.get(bearer(request))
         if caller is None or caller.kind == "app":
             raise web.HTTPFound(f"{TEAM_URL}?redir=%2Ffiles-pri")
         return self._fault(request, caller) or self._given(request.match_info["place"], caller)
@@ -61,10 +60,12 @@ class Transfer:
         faults = self._workspace.faults
         if caller.app is None:
             return None
-        if told := faults.strikes("down") or faults.strikes("broken", DOWNLOAD):
-            return outage(request, told)
-        if told := faults.strikes("rate-limit", DOWNLOAD):
-            headers = {"Retry-After": str(math.ceil(float(told["seconds"])))}
+        down = faults.strikes("down") or faults.strikes("broken", DOWNLOAD)
+        if down:
+            return outage(request, down)
+        limit = faults.strikes("rate-limit", DOWNLOAD)
+        if limit:
+            headers = {"Retry-After": str(math.ceil(float(limit["seconds"])))}
             return web.Response(status=429, headers=headers)
         if READ not in caller.app.scopes or faults.strikes("missing-scope", READ):
             return web.Response(text=SIGN_IN, content_type="text/html")

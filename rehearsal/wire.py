@@ -32,7 +32,14 @@ def outage(request: web.Request, told: Mapping[str, Value]) -> web.Response:
     """What a request gets while Slack is down: an error of the machines before it, or no answer at all."""
     if told["answer"] == "none":
         hang_up(request)
-    return web.Response(status=500 if told["answer"] == "500" else 503, text="upstream connect error")
+    status = 500 if told["answer"] == "500" else 503
+    return web.Response(status=status, text="upstream connect error")
+
+
+def bearer(request: web.Request) -> str:
+    """The token that a request brings in its head; empty where there is none."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def hang_up(request: web.Request) -> None:

@@ -110,8 +110,8 @@ class Look:
                         yield from imported(one.name)
                 case ast.ImportFrom():
                     yield from imported_from(node)
-                case ast.Attribute():
-                    yield from self._attribute(node)
+                case ast.Attribute() if self._is_missing(node):
+                    yield f"{ast.unparse(node.value)[:40]}.{node.attr}"
                 case ast.Name(id=name, ctx=ast.Load()) if name in self._missing:
                     yield name
                 case ast.Call():
@@ -129,10 +129,6 @@ class Look:
                     yield one.name
             elif not isinstance(one, ast.Assign | ast.AnnAssign | ast.Pass) and not is_text(one):
                 yield "this kind of statement in a class"
-
-    def _attribute(self, node: ast.Attribute) -> Iterator[str]:
-        if self._is_missing(node):
-            yield f"{ast.unparse(node.value)[:40]}.{node.attr}"
 
     def _is_missing(self, node: ast.Attribute) -> bool:
         """Whether this is an attribute of a module, a type or a method that monty has not."""

@@ -12,7 +12,7 @@ from aiohttp import web
 from rehearsal.channels import Channel, channel_of, joined_channel
 from rehearsal.people import CALLERS, Caller
 from rehearsal.refusal import Refused, missing
-from rehearsal.wire import parsed
+from rehearsal.wire import bearer, parsed
 from rehearsal.workspace import Workspace
 
 
@@ -45,7 +45,14 @@ class Call:
 
     def need(self, name: str) -> str:
         """A plain argument that must be there."""
-        return self.text(name) or _miss(name)
+        text = self.text(name)
+        if not text:
+            raise missing(name)
+        return text
+
+    def listed(self, name: str) -> list[str]:
+        """What stands between commas in a plain argument."""
+        return [one.strip() for one in self.text(name).split(",") if one.strip()]
 
     def flag(self, name: str) -> bool:
         """A yes or no: true, "true", 1, "1"."""
@@ -64,7 +71,8 @@ class Call:
         if value is None or value == "":
             return None
         try:
-            value = parsed(value) if isinstance(value, str) else value
+            if isinstance(value, str):
+                value = parsed(value)
         except ValueError:
             raise Refused(error) from None
         if not isinstance(value, kind):
@@ -84,18 +92,25 @@ class Method:
         """Refuse a token of the wrong kind or without the scope."""
         if caller.kind not in self.kinds:
             raise Refused("not_allowed_token_type")
-        granted = caller.app.scopes if caller.app and caller.kind == "bot" else (self.scope,)
-        if self.scope and self.scope not in granted:
+        if not self.scope or caller.app is None or caller.kind != "bot":
+            return
+        granted = caller.app.scopes
+        if self.scope not in granted:
             raise Refused("missing_scope", needed=self.scope, provided=",".join(granted))
 
 
 async def arguments(request: web.Request) -> dict[str, Any]:
     """Query, form and JSON arguments of a request in one, nested values as they came."""
-    is_json = request.content_type == "application/json"
+    body: object
     try:
-        body = parsed(await request.text() or "{}") if is_json else dict(await request.post())
+        if request.content_type == "application/json":
+            error = "invalid_json"
+            body = parsed(await request.text() or "{}")
+        else:
+            error = "invalid_form_data"
+            body = dict(await request.post())
     except (ValueError, LookupError):
-        raise Refused("invalid_json" if is_json else "invalid_form_data") from None
+        raise Refused(error) from None
     if not isinstance(body, dict):
         raise Refused("json_not_object")
     return dict(request.query) | body
@@ -103,14 +118,9 @@ async def arguments(request: web.Request) -> dict[str, Any]:
 
 def caller_of(request: web.Request, args: Mapping[str, Any]) -> Caller:
     """Who calls, by the bearer or the `token` argument."""
-    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
-    token = bearer.strip() if scheme.lower() == "bearer" else str(args.get("token") or "")
+    token = bearer(request) or str(args.get("token") or "")
     if not token:
         raise Refused("not_authed")
     if token not in CALLERS:
         raise Refused("invalid_auth")
     return CALLERS[token]
-
-
-def _miss(name: str) -> str:
-    raise missing(name)

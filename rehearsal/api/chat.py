@@ -10,7 +10,7 @@ from rehearsal.api.status import mark_session
 from rehearsal.blocks import accepted
 from rehearsal.channels import Channel, channel_named, joined_channel
 from rehearsal.events import changed, deleted, post, root_of, tell
-from rehearsal.messages import FOREVER, Message, find, message_json, put, remove, replies
+from rehearsal.messages import FOREVER, TOMBSTONE, Message, find, message_json, put, remove, replies
 from rehearsal.people import PEOPLE, TEAM, TEAM_URL
 from rehearsal.refusal import Refused
 from rehearsal.store import ts_of
@@ -41,8 +41,9 @@ def post_ephemeral(call: Call) -> dict[str, Any]:
         raise Refused("user_not_in_channel")
     root_of(call.workspace, channel, thread_ts)
     stamp = ts_of(call.workspace.mint())
-    thread = {"thread_ts": thread_ts} if thread_ts else {}
-    message = {"type": "message", "user": call.caller.id, "ts": stamp, **thread, **_content(call)}
+    message = {"type": "message", "user": call.caller.id, "ts": stamp, **_content(call)}
+    if thread_ts:
+        message["thread_ts"] = thread_ts
     whisper = {"channel": channel.id, "message": message | {"is_ephemeral": True}}
     call.workspace.whispers.append({"user": user, **whisper})
     call.workspace.feed.tell(channel, {"type": "ephemeral", **whisper}, only=user)
@@ -61,10 +62,10 @@ def update(call: Call) -> dict[str, Any]:
         raise Refused("msg_too_long")
     before = message_json(call.db, message)
     stamp = ts_of(call.workspace.mint())
-    gone = call.text("markdown_text") or call.value("blocks", list, "invalid_blocks") is not None
-    kept = {name: value for name, value in message.body.items() if name != "blocks" or not gone}
     said = _content(call)
-    body = {**kept, **said, "edited": {"user": call.caller.id, "ts": stamp}}
+    body = {**message.body, **said, "edited": {"user": call.caller.id, "ts": stamp}}
+    if call.text("markdown_text") or call.value("blocks", list, "invalid_blocks") == []:
+        body.pop("blocks", None)
     message = put(call.db, replace(message, body=body, streaming=None))
     changed(call.workspace, channel, message, before)
     return {**_shown(call, message), "text": said["text"]}
@@ -119,12 +120,15 @@ def stop_stream(call: Call) -> dict[str, Any]:
     """The last of it; the apps hear of one edit."""
     channel, message = _streaming(call)
     before = message_json(call.db, message)
-    body = {**message.body, "text": _checked(message.body["text"] + _streamed_text(call)), **_metadata(call)}
-    if blocks := call.value("blocks", list, "invalid_blocks"):
-        body["blocks"] = accepted([{"type": "markdown", "text": body["text"]}, *blocks])
+    text = _checked(message.body["text"] + _streamed_text(call))
+    body = {**message.body, "text": text, **_metadata(call)}
+    blocks = call.value("blocks", list, "invalid_blocks")
+    if blocks:
+        body["blocks"] = accepted([{"type": "markdown", "text": text}, *blocks])
     message = put(call.db, replace(message, body=body, streaming=None))
     changed(call.workspace, channel, message, before)
-    if status := call.text("session_status"):
+    status = call.text("session_status")
+    if status:
         mark_session(call, channel, message.root, status)
     return _shown(call, message)
 
@@ -170,8 +174,7 @@ def _own(call: Call, error: str) -> tuple[Channel, Message]:
 
 def _bury(call: Call, channel: Channel, message: Message, before: dict[str, Any]) -> None:
     """Of a root that has replies a tombstone stays, and the event is an edit: so it is in Slack."""
-    body = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
-    message = put(call.db, replace(message, body=body, streaming=None))
+    message = put(call.db, replace(message, body={**TOMBSTONE}, streaming=None))
     changed(call.workspace, channel, message, before)
 
 
@@ -184,7 +187,7 @@ def _check_recipient(call: Call) -> None:
     """Outside a DM Slack wants to know for whom the stream is: a person of this team."""
     if call.text("recipient_team_id") != TEAM:
         raise Refused("missing_recipient_team_id")
-    if call.text("recipient_user_id") not in {person.id for person in PEOPLE}:
+    if call.text("recipient_user_id") not in [person.id for person in PEOPLE]:
         raise Refused("missing_recipient_user_id")
 
 
@@ -200,10 +203,13 @@ def _streaming(call: Call) -> tuple[Channel, Message]:
 
 def _streamed_text(call: Call) -> str:
     chunks = call.value("chunks", list, "invalid_chunks") or []
-    if any(not isinstance(chunk, dict) or chunk.get("type") not in CHUNKS for chunk in chunks):
-        raise Refused("invalid_chunks")
-    pieces = [str(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text"]
-    return call.text("markdown_text") + "".join(pieces)
+    text = call.text("markdown_text")
+    for chunk in chunks:
+        if not isinstance(chunk, dict) or chunk.get("type") not in CHUNKS:
+            raise Refused("invalid_chunks")
+        if chunk["type"] == "markdown_text":
+            text += str(chunk.get("text", ""))
+    return text
 
 
 METHODS = {

@@ -59,7 +59,9 @@ def read_replies(call: Call) -> dict[str, Any]:
     root = find(call.db, channel.id, call.need("ts"), error="thread_not_found")
     oldest = max(asked.oldest, asked.cursor or 0)
     found = replies(call.db, root, oldest, asked.latest, asked.limit + 1)
-    return _messages(call, found if asked.cursor else [root, *found], asked)
+    if not asked.cursor:
+        found.insert(0, root)
+    return _messages(call, found, asked)
 
 
 def open_direct(call: Call) -> dict[str, Any]:
@@ -71,11 +73,12 @@ def open_direct(call: Call) -> dict[str, Any]:
         if all(app_of(user) for user in everyone):
             raise Refused("cannot_dm_bot")
         channel, there = direct(call.db, everyone, call.workspace.soul)
-    if not there:
-        call.workspace.feed.tell(channel, {"type": "channel"})
-    shown = channel_json(channel, call.caller.id) if call.flag("return_im") else {"id": channel.id}
+    shown: dict[str, Any] = {"id": channel.id}
+    if call.flag("return_im"):
+        shown = channel_json(channel, call.caller.id)
     if there:
         return {"channel": shown, "no_op": True, "already_open": True}
+    call.workspace.feed.tell(channel, {"type": "channel"})
     return {"channel": shown}
 
 
@@ -117,19 +120,20 @@ def invite_users(call: Call) -> dict[str, Any]:
 
 def visible(call: Call, user: str) -> list[Channel]:
     """The conversations of the types asked for that this user may see."""
-    asked = call.text("types", "public_channel").split(",")
-    if unknown := [name for name in asked if name.strip() not in TYPES]:
-        raise Refused("invalid_types", detail=unknown[0])
-    kinds = {TYPES[name.strip()] for name in asked}
+    kinds = []
+    for name in call.text("types", "public_channel").split(","):
+        if name.strip() not in TYPES:
+            raise Refused("invalid_types", detail=name)
+        kinds.append(TYPES[name.strip()])
     return [one for one in all_channels(call.db) if one.kind in kinds and one.shown_to(user)]
 
 
 def _users(call: Call) -> list[str]:
-    users = [user.strip() for user in call.need("users").split(",") if user.strip()]
-    if any(user not in NAMES for user in users):
-        raise Refused("user_not_found")
+    users = call.listed("users")
     if not users:
         raise missing("users")
+    if not NAMES.keys() >= set(users):
+        raise Refused("user_not_found")
     return users
 
 
@@ -140,12 +144,14 @@ def _readable(call: Call) -> Channel:
 
 def _messages(call: Call, found: list[Message], asked: Span) -> dict[str, Any]:
     shown = found[: asked.limit]
-    more = len(found) > len(shown)
+    cursor = ""
+    if len(found) > len(shown):
+        cursor = Span.after(shown[-1].stamp)
     metadata = call.flag("include_all_metadata")
     return {
         "messages": [message_json(call.db, message, metadata) for message in shown],
-        "has_more": more,
-        "response_metadata": {"next_cursor": Span.after(shown[-1].stamp) if more else ""},
+        "has_more": bool(cursor),
+        "response_metadata": {"next_cursor": cursor},
     }
 
 

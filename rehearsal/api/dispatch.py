@@ -42,12 +42,15 @@ class Api:
         faults, name = self._workspace.faults, request.match_info["method"]
         if _is_person(request, args):
             return self._answered(request, name, args)
-        if told := faults.strikes("down"):
-            return outage(request, told)
-        if told := faults.strikes("rate-limit", name):
-            return _limited(float(told["seconds"]))
-        if told := faults.strikes("broken", name):
-            return outage(request, told)
+        down = faults.strikes("down")
+        if down:
+            return outage(request, down)
+        limit = faults.strikes("rate-limit", name)
+        if limit:
+            return _limited(float(limit["seconds"]))
+        broken = faults.strikes("broken", name)
+        if broken:
+            return outage(request, broken)
         response = self._answered(request, name, args)
         if faults.strikes("answer-lost", name):
             hang_up(request)
@@ -76,7 +79,8 @@ class Api:
         method.check(caller)
         if caller.kind == "bot" and method.scope and faults.strikes("missing-scope", method.scope):
             raise Refused("missing_scope", needed=method.scope, provided=headers["x-oauth-scopes"])
-        origin = f"{'wss' if request.secure else 'ws'}://{request.host}"
+        scheme = "wss" if request.secure else "ws"
+        origin = f"{scheme}://{request.host}"
         with self._workspace.db:
             return method.answer(Call(workspace=self._workspace, caller=caller, args=args, origin=origin))
 
@@ -85,8 +89,9 @@ def _granted(caller: Caller, lacking: Mapping[str, Value] | None) -> Sequence[st
     """The scopes of a token, but for those that a fault takes away."""
     if caller.kind != "bot" or caller.app is None:
         return ("connections:write",)
-    gone = str(lacking["scope"]) if lacking else ""
-    return [scope for scope in caller.app.scopes if not fnmatchcase(scope, gone)]
+    if not lacking:
+        return caller.app.scopes
+    return [scope for scope in caller.app.scopes if not fnmatchcase(scope, str(lacking["scope"]))]
 
 
 def _is_person(request: web.Request, args: dict[str, Any]) -> bool:
@@ -103,6 +108,6 @@ def _limited(seconds: float) -> web.Response:
 
 
 def _test(args: dict[str, Any]) -> dict[str, Any]:
-    if error := args.get("error"):
-        raise Refused(str(error), args=args)
+    if args.get("error"):
+        raise Refused(str(args["error"]), args=args)
     return {"args": args}

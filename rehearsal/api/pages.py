@@ -34,7 +34,9 @@ class Span:
 def span(call: Call) -> Span:
     """The span that a call asks for; `inclusive` takes the two ends in."""
     oldest = micros_of(call.text("oldest") or "0", "invalid_ts_oldest")
-    latest = micros_of(call.text("latest"), "invalid_ts_latest") if call.text("latest") else END_OF_TIME
+    latest = END_OF_TIME
+    if call.text("latest"):
+        latest = micros_of(call.text("latest"), "invalid_ts_latest")
     more = int(call.flag("inclusive"))
     cursor, limit = _place(call.text("cursor")), call.number("limit", 100, MOST)
     return Span(oldest=oldest - more, latest=latest + more, cursor=cursor, limit=limit)

@@ -66,7 +66,7 @@ def _channels(call: Call) -> list[str]:
     one = call.text("channel_id")
     if one:
         return [one]
-    return [name.strip() for name in call.text("channels").split(",") if name.strip()]
+    return call.listed("channels")
 
 
 def _described(call: Call, file: File) -> dict[str, Any]:

@@ -6,8 +6,11 @@ Called by script.py. Nothing here knows whose prompts these are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from rehearsal.claude.prompt import Body, texts
@@ -116,16 +119,22 @@ class Section:
 
     def chosen(self, words: str) -> str:
         """The choice that these words speak for; "" in free text."""
-        offered = OPEN_THOUGHT in self.choices
+        if not self.choices:
+            return ""
         allowed = OUTRIGHT.search(words) or not RESERVED.search(self.about)
-        if offered and allowed and task_of(words):
+        if OPEN_THOUGHT in self.choices and allowed and task_of(words):
             return OPEN_THOUGHT
-        return str(chosen(self.choices, words)) if self.choices else ""
+        return str(chosen(self.choices, words))
 
     @property
     def may_be_blank(self) -> bool:
         """Whether nothing is an answer, too."""
         return bool(BLANK.search(self.about))
+
+    @property
+    def speech(self) -> int:
+        """How much is said for its being spoken."""
+        return _speech(self.name, self.about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,14 +163,19 @@ class Asked:
     pressed: str
 
     @property
+    def last(self) -> Said:
+        """What was said last, and by whom."""
+        return self.heard[-1] if self.heard else Said(name="", words="")
+
+    @property
     def words(self) -> str:
         """What was said last."""
-        return self.heard[-1].words if self.heard else ""
+        return self.last.words
 
     @property
     def person(self) -> str:
         """Who said it."""
-        return self.heard[-1].name if self.heard else ""
+        return self.last.name
 
     @property
     def told(self) -> Sequence[str]:
@@ -173,26 +187,27 @@ class Asked:
 
 def asked(body: Body) -> Asked:
     """Read a request."""
+    system = "\n".join(texts(body.get("system")))
     turns: list[list[str]] = []
     answers: list[str] = []
     found: list[tuple[str, str]] = []
     for message in body["messages"]:
+        said = texts(message["content"])
         if message["role"] == "assistant":
-            answers += texts(message["content"])
+            answers += said
         elif message["role"] == "user":
-            turn = texts(message["content"])
-            for text in turn:
+            for text in said:
                 found += [(name, words.strip()) for name, words in RESULT.findall(text)]
-            turns.append([MENTIONED.sub("", RESULT.sub("", text)) for text in turn])
+            turns.append([MENTIONED.sub("", RESULT.sub("", text)) for text in said])
     instruction, turns[-1] = _split(turns[-1])
     rules = instruction
     if not _tags(instruction):
-        rules = CODE.sub("", MENTIONED.sub("", "\n".join(texts(body.get("system")))))
-    form = (body.get("output_config") or {}).get("format")
+        rules = CODE.sub("", MENTIONED.sub("", system))
+    form = (body.get("output_config") or {}).get("format") or {}
     return Asked(
         sections=tuple(sections(rules)),
-        schema=form["schema"] if form else None,
-        heard=tuple(_without_calls(_heard(turns), "\n".join(texts(body.get("system"))))),
+        schema=form.get("schema"),
+        heard=tuple(_without_calls(_heard(turns), system)),
         answers=tuple(answers),
         found=tuple(found),
         instruction=instruction,
@@ -201,21 +216,23 @@ def asked(body: Body) -> Asked:
     )
 
 
-def sections(text: str) -> Iterable[Section]:
+def sections(text: str) -> list[Section]:
     """The pairs of tags named here, in their order, each with what its paragraph says of it."""
     names = _tags(text)
-    about: dict[str, list[str]] = {name: [] for name in names}
-    openings = [found for found in OPENING.finditer(text) if found[1] in about]
+    openings = [found for found in OPENING.finditer(text) if found[1] in names]
     starts = [_start(text, found.start(), openings) for found in openings]
-    for found, start, end in zip(openings, starts, [*starts, len(text)][1:], strict=True):
-        about[found[1]].append(text[start:end].split("\n\n")[0])
-    return (Section(name=name, about="\n".join(about[name])) for name in names)
+    ends = [*starts, len(text)][1:]
+    about = defaultdict[str, list[str]](list)
+    for found, start, end in zip(openings, starts, ends, strict=True):
+        paragraph, _, _ = text[start:end].partition("\n\n")
+        about[found[1]].append(paragraph)
+    return [Section(name=name, about="\n".join(about[name])) for name in names]
 
 
 def spoken(among: Sequence[Section]) -> Section | None:
     """The section that a person will hear: the one most spoken of as speech, else the last of free text."""
     free = [section for section in among if not section.choices]
-    return max(reversed(free), key=lambda section: _speech(section.name, section.about), default=None)
+    return max(reversed(free), key=attrgetter("speech"), default=None)
 
 
 def is_spoken(name: str, about: str) -> bool:
@@ -250,7 +267,10 @@ def _tags(text: str) -> list[str]:
 def _start(text: str, at: int, openings: Sequence[re.Match[str]]) -> int:
     """Where talk about the tag at this place begins: with its line, unless another tag stands before it."""
     line = text.rfind("\n", 0, at) + 1
-    return at if any(line <= other.start() < at for other in openings) else line
+    for other in openings:
+        if line <= other.start() < at:
+            return at
+    return line
 
 
 def _split(turn: Sequence[str]) -> tuple[str, list[str]]:
@@ -283,25 +303,29 @@ def _notes(last: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 def _pressed(turn: Sequence[str]) -> str:
     """The label of the button that was pressed in this turn; "" where none was."""
-    found = [PRESSED.fullmatch(text) for text in turn]
-    return next((one[1] for one in reversed(found) if one), "")
+    for text in reversed(turn):
+        found = PRESSED.fullmatch(text)
+        if found:
+            return found[1]
+    return ""
 
 
 def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:
     """Who said what. Where some of it has a name, the rest is notes to the model, and nobody's words."""
-    every = [text for turn in turns for text in turn]
+    every = list(chain.from_iterable(turns))
     marked = [text for text in every if MESSAGE.search(text)]
     heard = [_said(text) for text in marked or every]
     named = [said for said in heard if said.name]
     return [said for said in named or heard if not THREAD.match(said.name)]
 
 
-def _without_calls(heard: Iterable[Said], system: str) -> Iterator[Said]:
+def _without_calls(heard: list[Said], system: str) -> list[Said]:
     """What was said, without the name by which whoever is asked was called: it says nothing of the matter."""
     named = NAMED.search(system)
-    for said in heard:
-        words = re.sub(rf"^@?{re.escape(named[1])}\b[,:!]?\s+", "", said.words) if named else said.words
-        yield replace(said, words=words)
+    if not named:
+        return heard
+    call = re.compile(rf"^@?{re.escape(named[1])}\b[,:!]?\s+")
+    return [replace(said, words=call.sub("", said.words)) for said in heard]
 
 
 def _said(text: str) -> Said:

@@ -19,7 +19,8 @@ def catalogue(app: web.Application, faults: Switchboard) -> None:
 
 
 async def _all(faults: Switchboard, request: web.Request) -> web.Response:
-    if failed := _barred(faults, request):
+    failed = _barred(faults, request)
+    if failed:
         return failed
     return web.json_response({"data": [], "has_more": False, "first_id": None, "last_id": None})
 
@@ -27,7 +28,8 @@ async def _all(faults: Switchboard, request: web.Request) -> web.Response:
 async def _one(faults: Switchboard, request: web.Request) -> web.Response:
     """One model. Credit is no matter here."""
     name = request.match_info["model"]
-    if failed := _barred(faults, request):
+    failed = _barred(faults, request)
+    if failed:
         return failed
     if faults.strikes("unknown-model", name):
         return refusal(404, "not_found_error", f"model: {name}", NUMBER)
@@ -49,5 +51,7 @@ def key_of(request: web.Request) -> str:
 
 def refusal(status: int, kind: str, text: str, number: str, after: float = 0.0) -> web.Response:
     """An error in Anthropic's shape."""
-    headers = {"request-id": number, **({"retry-after": f"{after:g}"} if after else {})}
+    headers = {"request-id": number}
+    if after:
+        headers["retry-after"] = f"{after:g}"
     return web.json_response(error(kind, text, number), status=status, headers=headers)

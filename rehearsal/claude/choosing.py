@@ -14,8 +14,9 @@ from typing import Any
 from rehearsal.claude.asked import MESSAGE, POLITELY, RESULT, Asked
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.schema import Schema, instance
-from rehearsal.claude.task import named_in, together
+from rehearsal.claude.task import named_in
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wording import together
 from rehearsal.wire import parsed
 
 BEFORE = re.compile(
@@ -64,13 +65,14 @@ def choice(schema: Schema, asked: Asked, body: Body, line: str) -> dict[str, Any
 def topics(words: str) -> list[str]:
     """What these words want looked up, each by itself: several things that are named, or all as one."""
     about = ABOUT.search(words)
-    named = named_in(about["things"]) if about else []
-    if len(named) > 1:
-        return named
+    if about:
+        named = named_in(about["things"])
+        if len(named) > 1:
+            return named
     return [words] if looked_for(words) else []
 
 
-def _plan(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
+def _plan(words: str, offered: Mapping[str, object]) -> list[Step]:
     """What it would do from the beginning, as far as it is offered."""
     steps = [Step(name="Think", why="First I put into words what is wanted, and what I know of it.")]
     deed = _deed(words, offered)
@@ -79,7 +81,7 @@ def _plan(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
     else:
         steps += _looking(words, offered)
         steps.append(Step(name="Respond", why="I have looked where I can look: time to answer."))
-    return (step for step in steps if step.name in offered)
+    return [step for step in steps if step.name in offered]
 
 
 def is_deed(name: str) -> bool:
@@ -100,12 +102,13 @@ def _deed(words: str, offered: Mapping[str, object]) -> Step | None:
 
 def _looking(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
     """Where it looks, and for what."""
-    place = SAID if BEFORE.search(words) or FILES not in offered else FILES
-    where = "what was said before" if place == SAID else "our files"
+    place, where = FILES, "our files"
+    if BEFORE.search(words) or FILES not in offered:
+        place, where = SAID, "what was said before"
     for topic in topics(words):
         wanted = list(looked_for(topic)) or [topic]
-        why = f"I look through {where} for {together([f'“{word}”' for word in wanted])}."
-        yield Step(name=place, why=why, words=" ".join(wanted))
+        quoted = together([f"“{word}”" for word in wanted])
+        yield Step(name=place, why=f"I look through {where} for {quoted}.", words=" ".join(wanted))
 
 
 def _offered(item: Schema) -> dict[str, Schema | None]:
@@ -145,4 +148,6 @@ def _chosen(text: str) -> Iterator[str]:
         return
     if isinstance(found, dict):
         for one in found.get("actions", ()):
-            yield str(one["name"] if isinstance(one, dict) else one)
+            if isinstance(one, dict):
+                one = one["name"]
+            yield str(one)

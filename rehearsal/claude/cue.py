@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.prompt import Body, last_text
 from rehearsal.switchboard import Switchboard
 
 FORM = re.compile(r"</?\w+>|[{}\[\]]")
@@ -55,13 +55,13 @@ class Cue:
         """Whether it answers this request."""
         if not fnmatchcase(str(body["model"]), self.model):
             return False
-        last = texts(body["messages"][-1]["content"])[-1:]
-        return self.asks in "\n".join([*last, json.dumps(body.get("output_config"))])
+        return self.asks in f"{last_text(body)}\n{json.dumps(body.get('output_config'))}"
 
 
 def failure(faults: Switchboard, model: str) -> Cue | None:
     """How a request to this model fails, if it does. What was queued is left for the next one."""
-    if told := faults.strikes("throttled", model):
+    told = faults.strikes("throttled", model)
+    if told:
         return Cue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
     if faults.strikes("overloaded", model):
         return Cue(ending="error", status=529, kind="overloaded_error")
@@ -78,14 +78,17 @@ def failure(faults: Switchboard, model: str) -> Cue | None:
 
 def spoiled(faults: Switchboard, model: str, cue: Cue) -> Cue:
     """The cue with what else is wrong."""
-    if told := faults.strikes("slow", model):
-        cue = replace(cue, pace=float(told["seconds"]))
+    slow = faults.strikes("slow", model)
+    if slow:
+        cue = replace(cue, pace=float(slow["seconds"]))
     if faults.strikes("malformed", model):
         cue = replace(cue, bare=True)
-    if told := faults.strikes("stalled", model):
-        cue = replace(cue, stall=int(float(told["characters"])))
-    if told := faults.strikes("cut", model):
-        cue = replace(cue, ending="cut", most=int(float(told["characters"])))
+    stalled = faults.strikes("stalled", model)
+    if stalled:
+        cue = replace(cue, stall=int(float(stalled["characters"])))
+    cut = faults.strikes("cut", model)
+    if cut:
+        cue = replace(cue, ending="cut", most=int(float(cut["characters"])))
     return cue
 
 

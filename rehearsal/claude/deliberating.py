@@ -9,14 +9,15 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rehearsal.claude.asked import MESSAGE, THREAD
 from rehearsal.claude.choosing import FILES, LOOKS
 from rehearsal.claude.findings import alone, can_be_looked_up, found_out, put_together, spelt
-from rehearsal.claude.prompt import Body, texts
-from rehearsal.claude.task import Part, Task, task_of, thinking, together
+from rehearsal.claude.prompt import Body, last_text, texts
+from rehearsal.claude.task import Part, Task, task_of, thinking
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wording import together, untagged
 
 FINAL = re.compile(r"<(([a-z][a-z0-9-]*)-response)>")
 SPAWNED = re.compile(r'<thread-spawned assigned_id="([^"]+)"')
@@ -63,16 +64,15 @@ class Course:
 
 def deliberated(body: Body) -> str:
     """What is written next in open thought; "" where the request asks for something else."""
-    asks = (texts(body["messages"][-1]["content"]) or [""])[-1]
+    asks = last_text(body)
     found = FINAL.search(asks)
-    if not found:
+    every = _conversation(body)
+    if not found or not every:
         return ""
     final, slug = found.groups()
-    only_final = f"<{slug}>" not in asks
-    every = _conversation(body)
-    if not any(said.by_person for said in every):
-        return _branch(every, asks, final) if every else ""
-    return _next(_course(every, final), slug, final, only_final)
+    if not _by_people(every):
+        return _branch(every, asks, final)
+    return _next(_course(every, final), slug, final, only_final=f"<{slug}>" not in asks)
 
 
 def _branch(every: Sequence[Said], asks: str, final: str) -> str:
@@ -81,16 +81,18 @@ def _branch(every: Sequence[Said], asks: str, final: str) -> str:
     if len(every) == 1 and f"<{FILES}>" in asks and can_be_looked_up(question):
         return f"I look it up.\n<{FILES}>{_element('query', ' '.join(looked_for(question)))}</{FILES}>"
     found = [html.unescape(said.words) for said in every if said.name == FILES]
-    return _element(final, found_out(question, "\n".join(found)).replace("<", "\u2039"))
+    return _element(final, untagged(found_out(question, "\n".join(found))))
 
 
-def _next(course: Course, slug: str, final: str, only_final: bool) -> str:
+def _next(course: Course, slug: str, final: str, *, only_final: bool) -> str:
     """What a root writes next."""
     several = len(course.task.parts) > 1
-    if only_final:
-        return _element(final, _whole(course) if several else alone(course.task))
-    if not several:
+    if not several and not only_final:
         return _one_thing(course, slug, final)
+    if not several:
+        return _element(final, alone(course.task))
+    if only_final:
+        return _element(final, _whole(course))
     if not any(PLAN in thought for thought in course.thoughts):
         return _begin(course.task)
     if course.awaited:
@@ -103,26 +105,39 @@ def _conversation(body: Body) -> list[Said]:
     every = []
     for message in body["messages"]:
         for text in texts(message["content"]):
-            found = MESSAGE.match(text) if message["role"] == "user" else None
-            name, words = (found["name"], found["words"].strip()) if found else ("", "")
-            every.append(Said(own=message["role"] == "assistant", text=text, name=name, words=words))
+            said = Said(own=message["role"] == "assistant", text=text)
+            found = MESSAGE.match(text)
+            if found and message["role"] == "user":
+                said = replace(said, name=found["name"], words=found["words"].strip())
+            every.append(said)
     return every[:-1]
+
+
+def _by_people(every: Sequence[Said]) -> list[int]:
+    """Where among these the words of people stand."""
+    return [number for number, said in enumerate(every) if said.by_person]
 
 
 def _course(every: Sequence[Said], final: str) -> Course:
     """The task that is in hand, and what has come of it."""
     ends = [number for number, said in enumerate(every) if said.own and f"<{final}>" in said.text]
-    now = every[ends[-1] + 1 :] if ends else every
-    if not any(said.by_person for said in now):
-        now = every
+    now = every
+    if ends and _by_people(every[ends[-1] + 1 :]):
+        now = every[ends[-1] + 1 :]
     task, since = _in_hand(every, now)
-    branches = [found[1] for said in since if (found := SPAWNED.match(said.text))]
+    branches = []
+    for said in since:
+        spawned = SPAWNED.match(said.text)
+        if spawned:
+            branches.append(spawned[1])
     answers: dict[int, str] = {}
     news: list[int] = []
     for said in since:
         came = _came(said, branches)
         answers |= came
-        news = [] if said.own else [*news, *came]
+        news += came
+        if said.own:
+            news.clear()
     return Course(
         task=task,
         branches=tuple(branches[: len(task.parts)]),
@@ -134,29 +149,34 @@ def _course(every: Sequence[Said], final: str) -> Course:
 
 def _in_hand(every: Sequence[Said], now: Sequence[Said]) -> tuple[Task, Sequence[Said]]:
     """The last task that a person set, and what was said after it; else their last words are one."""
-    spoken = [number for number, said in enumerate(now) if said.by_person]
+    spoken = _by_people(now)
     for number in reversed(spoken):
-        task = task_of(now[number].words)
+        words, since = now[number].words, now[number + 1 :]
+        task = task_of(words)
+        if task and not task.parts:
+            task = _meant(words, every[: len(every) - len(since) - 1])
         if task:
-            since = now[number + 1 :]
-            earlier = every[: len(every) - len(since) - 1]
-            return (task if task.parts else _meant(now[number].words, earlier)), since
+            return task, since
     last = spoken[-1]
     return thinking(now[last].words), now[last + 1 :]
 
 
 def _meant(words: str, earlier: Sequence[Said]) -> Task:
     """What those mean who say "think it through", and nothing more: what a person said before."""
-    before = [said.words for said in earlier if said.by_person]
-    whole = f"{before[-1]} {words}" if before else words
+    before = _by_people(earlier)
+    whole = words
+    if before:
+        whole = f"{earlier[before[-1]].words} {words}"
     return task_of(whole) or thinking(words)
 
 
 def _came(said: Said, branches: Sequence[str]) -> dict[int, str]:
     """The answers of branches in this text, by the number of their part."""
-    if not said.own and said.name in branches:
+    if said.own:
+        return {}
+    if said.name in branches:
         return {branches.index(said.name): said.words}
-    if said.own or not COLLECTED.match(said.text):
+    if not COLLECTED.match(said.text):
         return {}
     came = dict.fromkeys(range(len(branches)), "")
     for index, words in RESULT.findall(said.text):
@@ -211,7 +231,8 @@ def _one_thing(course: Course, slug: str, final: str) -> str:
     [part] = course.task.parts
     if not taken:
         return f"This is one thing: I take it in two steps.\n{_element(slug, f'Spell it out: {part.name}')}"
-    spelling = ", ".join(spelt("words" if course.task.kind == "think" else "letters", part.name))
+    unit = "words" if course.task.kind == "think" else "letters"
+    spelling = ", ".join(spelt(unit, part.name))
     return f"<thought>{spelling}</thought>\n{_element(slug, 'See what follows from that, then answer.')}"
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rehearsal.claude.hits import best
-from rehearsal.claude.task import Task, together
+from rehearsal.claude.task import Task
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wording import several, together
 
 BY_UNIT = re.compile(r"(?:How many|Which) (letters|vowels|consonants|words) are in “([^“”]+)”\?")
 SPEAKS = re.compile(r"What speaks (for|against) “([^“”]+)”\?")
@@ -34,7 +35,7 @@ def found_out(question: str, found: str = "") -> str:
     """The answer to a question about one thing: from what a search brought, else from its own words."""
     hits = best(found, question)
     if hits:
-        return "\n".join(f"{hit.words} ({hit.place})" for hit in hits)
+        return "\n".join([f"{hit.words} ({hit.place})" for hit in hits])
     return _finding(question)
 
 
@@ -42,12 +43,10 @@ def put_together(task: Task, answers: Sequence[str]) -> str:
     """The answer to the whole, from those to its parts in their order; an empty one did not come."""
     lines = []
     for part, answer in zip(task.parts, answers, strict=True):
-        lines.append(f"- {answer}" if answer else f"- {part.name}: no answer has come.")
+        lines.append(f"- {answer or f'{part.name}: no answer has come.'}")
     if task.left_out:
         lines.append(f"- Left out, for it was too much: {together(task.left_out)}.")
-    looked_up = any(PLACE.search(answer) for answer in answers)
-    opening, ending = _opening(task, looked_up=looked_up), BEYOND.get(task.kind, "")
-    said = [opening, "\n".join(lines), _sum(task, answers), ending]
+    said = [_opening(task, answers), "\n".join(lines), _sum(task, answers), BEYOND.get(task.kind, "")]
     return "\n\n".join(text for text in said if text)
 
 
@@ -58,10 +57,10 @@ def alone(task: Task) -> str:
     [part] = task.parts
     if task.kind != "think":
         return _finding(part.question)
-    words = part.name.split()
-    longest = max((word.strip(".,;:?!") for word in words), key=len)
+    words = [word.strip(".,;:?!") for word in part.name.split()]
+    longest = max(words, key=len)
     opening = f"I have thought about it in two steps: “{part.name}”"
-    first = f"- What is it made of? {_number(len(words), 'word')}, of which “{longest}” is the longest."
+    first = f"- What is it made of? {several(len(words), 'word')}, of which “{longest}” is the longest."
     second = "- What do I know of it? Nothing but these words."
     return f"{opening}\n\n{first}\n{second}"
 
@@ -83,8 +82,10 @@ def _finding(question: str) -> str:
     if by_unit:
         unit, thing = by_unit.groups()
         found = spelt(unit, thing)
-        shown = f" ({', '.join(found)})" if 0 < len(found) <= SHOWN else ""
-        return f"“{thing}” has {_number(len(found), unit.removesuffix('s'))}{shown}."
+        finding = f"“{thing}” has {several(len(found), unit.removesuffix('s'))}"
+        if 0 < len(found) <= SHOWN:
+            finding += f" ({', '.join(found)})"
+        return f"{finding}."
     speaks = SPEAKS.search(question)
     if speaks:
         return _side(*speaks.groups())
@@ -97,52 +98,51 @@ def _looks(thing: str) -> str:
     if not letters:
         return f"“{thing}” has 0 letters."
     begins = f"begins with {letters[0].upper()}"
-    return f"“{thing}” has {_number(len(letters), 'letter')}, {len(vowels)} of them vowels, and {begins}."
+    return f"“{thing}” has {several(len(letters), 'letter')}, {len(vowels)} of them vowels, and {begins}."
 
 
 def _side(side: str, thing: str) -> str:
     count = len(spelt("letters", thing))
     if side == "for":
-        return f"For “{thing}”: it takes {_number(count, 'letter')} to write."
-    return f"Against “{thing}”: its {_number(count, 'letter')} do not say what it is good for."
+        return f"For “{thing}”: it takes {several(count, 'letter')} to write."
+    return f"Against “{thing}”: its {several(count, 'letter')} do not say what it is good for."
 
 
-def _opening(task: Task, *, looked_up: bool) -> str:
+def _opening(task: Task, answers: Sequence[str]) -> str:
     if task.kind == "count":
         return "I have counted."
-    if task.kind == "compare":
-        by = "side by side, as our files have them" if looked_up else "word by word"
-        return f"I have compared {together([part.name for part in task.parts])}, {by}."
-    return "Here is the list."
+    if task.kind != "compare":
+        return "Here is the list."
+    names = together([part.name for part in task.parts])
+    if any(PLACE.search(answer) for answer in answers):
+        return f"I have compared {names}, side by side, as our files have them."
+    return f"I have compared {names}, word by word."
 
 
 def _sum(task: Task, answers: Sequence[str]) -> str:
     """What follows from all that came."""
-    figures = []
+    counts: dict[str, int] = {}
+    unit = ""
     for answer in answers:
         found = HAS.match(answer)
         if found:
-            figures.append((found[1], int(found[2]), found[3]))
-    if len(figures) < 2:
+            thing, count, unit = found.groups()
+            counts[thing] = int(count)
+    if len(counts) < 2:
         return ""
     if task.kind == "count":
-        return f"That makes {_number(sum(count for _, count, _ in figures), figures[0][2])} in all."
-    return _extremes([(thing, count) for thing, count, _ in figures]) if task.kind == "compare" else ""
+        return f"That makes {several(sum(counts.values()), unit)} in all."
+    return _extremes(counts) if task.kind == "compare" else ""
 
 
-def _extremes(figures: Sequence[tuple[str, int]]) -> str:
-    counts = [count for _, count in figures]
-    first = min((thing for thing, _ in figures), key=str.casefold)
-    alphabet = f"{first} comes first in the alphabet"
-    if min(counts) == max(counts):
+def _extremes(counts: Mapping[str, int]) -> str:
+    alphabet = f"{min(counts, key=str.casefold)} comes first in the alphabet"
+    least, most = min(counts.values()), max(counts.values())
+    if least == most:
         return f"They are equally long, and {alphabet}."
-    short = together([thing for thing, count in figures if count == min(counts)])
-    long = together([thing for thing, count in figures if count == max(counts)])
+    short = together([thing for thing, count in counts.items() if count == least])
+    long = together([thing for thing, count in counts.items() if count == most])
     return f"The shortest is {short}, the longest is {long}, and {alphabet}."
-
-
-def _number(count: int, unit: str) -> str:
-    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 def _is_vowel(letter: str) -> bool:

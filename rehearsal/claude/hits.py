@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from rehearsal.claude.wanted import WORD, forms, looked_for
 
@@ -25,7 +26,7 @@ class Hit:
 
     path: str
     number: int
-    name: str
+    name: str = ""
     text: str
 
     @property
@@ -40,8 +41,7 @@ class Hit:
 
     def fits(self, wanted: Sequence[str]) -> int:
         """How many of these words it holds; one that it is named after counts twice."""
-        named = {word.lower() for word in WORD.findall(self.name)}
-        there = {word.lower() for word in WORD.findall(self.words)}
+        there, named = _words(self.words), _words(self.name)
         return sum(_holds(there, word) + _holds(named, word) for word in wanted)
 
 
@@ -49,42 +49,47 @@ def hits(found: str) -> list[Hit]:
     """The lines of a search's result, but for headings."""
     every = []
     for line in LINE.finditer(found):
-        text = line["text"].strip()
+        path, number, text = line["path"], int(line["number"]), line["text"].strip()
         named = NAMED.fullmatch(text)
-        if text.startswith("#"):
-            continue
-        every.append(
-            Hit(
-                path=line["path"],
-                number=int(line["number"]),
-                name=named["name"] if named else "",
-                text=named["about"] if named else text.lstrip("-* "),
-            )
-        )
+        if named:
+            every.append(Hit(path=path, number=number, name=named["name"], text=named["about"]))
+        elif not text.startswith("#"):
+            every.append(Hit(path=path, number=number, text=text.lstrip("-* ")))
     return every
 
 
 def best(found: str, question: str) -> list[Hit]:
     """The lines of one file, in its order, that fit the question at least half as well as the best one."""
     wanted = list(looked_for(question))
-    ranked = sorted(hits(found), key=lambda hit: hit.fits(wanted), reverse=True)
+
+    def fitting(hit: Hit) -> int:
+        return hit.fits(wanted)
+
+    ranked = sorted(hits(found), key=fitting, reverse=True)
     if not ranked:
         return []
     first = ranked[0]
-    enough = max(1, first.fits(wanted) / 2)
-    among = [hit for hit in ranked if hit.path == first.path and hit.fits(wanted) >= enough]
-    return sorted(among[:MOST], key=lambda hit: hit.number)
+    enough = max(1, fitting(first) / 2)
+    among = [hit for hit in ranked if hit.path == first.path and fitting(hit) >= enough]
+    return sorted(among[:MOST], key=attrgetter("number"))
 
 
 def avoided(told: Sequence[str]) -> list[str]:
     """What people said that they cannot eat."""
-    return [word.lower() for words in told for word in AVOIDED.findall(words)]
+    found: list[str] = []
+    for words in told:
+        found += AVOIDED.findall(words.lower())
+    return found
 
 
 def holds(hit: Hit, word: str) -> bool:
     """Whether this word stands in the line, in singular or plural."""
-    return _holds({one.lower() for one in WORD.findall(hit.words)}, word)
+    return _holds(_words(hit.words), word)
+
+
+def _words(text: str) -> set[str]:
+    return set(WORD.findall(text.lower()))
 
 
 def _holds(there: set[str], word: str) -> bool:
-    return any(form in there for form in forms(word))
+    return not there.isdisjoint(forms(word))

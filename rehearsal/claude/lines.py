@@ -13,8 +13,8 @@ from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, SELF, A
 from rehearsal.claude.choosing import FILES, LOOKS, is_deed, topics
 from rehearsal.claude.hits import Hit, avoided, best, holds
 from rehearsal.claude.reading import BEGINS, is_to_be_read, told
-from rehearsal.claude.task import together
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wording import short, together, untagged
 
 SCRIPT = "rehearsal script"
 CONFESSION = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules, and all around me is real."
@@ -61,7 +61,6 @@ TURNED = (
     (r"\bme\b", "you"),
     (r"\bmyself\b", "yourself"),
 )
-LONGEST = 160
 
 
 def spoken_line(request: Asked) -> str:
@@ -85,22 +84,28 @@ def chosen(section: Section, request: Asked) -> str:
     """What of a section's choices it takes; "" in free text."""
     if READING in section.choices and is_to_be_read(request):
         return READING
-    going = {PROBLEM, OPEN_THOUGHT} & set(section.choices)
-    return section.chosen("" if going and ABOUT_YOU.search(request.words) else request.words)
+    if {PROBLEM, OPEN_THOUGHT} & set(section.choices) and ABOUT_YOU.search(request.words):
+        return section.chosen("")
+    return section.chosen(request.words)
 
 
-def short(words: str) -> str:
-    """Words as they are quoted: on one line, not too long, and with no tag that would end a section."""
-    flat = " ".join(words.replace("<", "\u2039").split())
-    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST].rstrip()}…"
+def quotable(words: str) -> str:
+    """Words as they are quoted in a section."""
+    return short(untagged(words))
 
 
 def as_told(facts: Sequence[str]) -> str:
     """What somebody told of themselves, said to them: I am becomes you are."""
-    sentences = [one.strip(" .!") for fact in facts for one in SENTENCE.findall(fact) if SELF.search(one)]
+    sentences: list[str] = []
+    for fact in facts:
+        sentences += [_turned(one.strip(" .!")) for one in SENTENCE.findall(fact) if SELF.search(one)]
+    return together(sentences)
+
+
+def _turned(sentence: str) -> str:
     for sign, instead in TURNED:
-        sentences = [re.sub(sign, instead, one, flags=re.I) for one in sentences]
-    return together([short(one) for one in sentences])
+        sentence = re.sub(sign, instead, sentence, flags=re.I)
+    return quotable(sentence)
 
 
 def _greeting(request: Asked) -> str:
@@ -137,11 +142,14 @@ def _by_rule(request: Asked) -> str:
     """What the first rule says that fits the words; empty where none does."""
     counts = COUNTS_TO.search(request.words)
     if counts:
-        return ", ".join(str(number) for number in range(1, int(counts["end"]) + 1)) + "."
+        numbers = range(1, int(counts["end"]) + 1)
+        return f"{', '.join(map(str, numbers))}."
     if BAD_IDEA.search(request.words):
         return f"By all means{_to(request)}. And tomorrow we look for whoever has to undo it."
     if ABOUT_YOU.search(request.words):
-        return ABILITIES if GREETED.search(request.instruction) else f"{CONFESSION} {ABILITIES}"
+        if GREETED.search(request.instruction):
+            return ABILITIES
+        return f"{CONFESSION} {ABILITIES}"
     if THANKS.search(request.words):
         return f"You are welcome{_to(request)}."
     if ABOUT_ME.search(request.words):
@@ -167,7 +175,7 @@ def _plain(request: Asked) -> str:
         said = f"A good question{_to(request)}, and I cannot know the answer. You asked:"
     else:
         said = f"I hear you{_to(request)}. You said:"
-    return f"{said} “{short(request.words)}”"
+    return f"{said} “{quotable(request.words)}”"
 
 
 def _known(request: Asked) -> str:
@@ -183,8 +191,8 @@ def _before(request: Asked) -> str:
     if not before:
         return "This is the first that I hear from you."
     if re.search(r"\bfirst\b", request.words, re.I):
-        return f"You began with: “{short(before[0])}”"
-    return f"You said before: “{short(before[-1])}”"
+        return f"You began with: “{quotable(before[0])}”"
+    return f"You said before: “{quotable(before[-1])}”"
 
 
 def _looked_up(request: Asked) -> str:
@@ -196,10 +204,12 @@ def _looked_up(request: Asked) -> str:
     for topic, result in zip(asked_for, results, strict=False):
         hits = best(result, topic)
         found += hits
-        if not hits:
-            missing += [topic if len(asked_for) > 1 else together(list(looked_for(topic)))]
+        if not hits and len(asked_for) > 1:
+            missing.append(topic)
+        elif not hits:
+            missing.append(together(list(looked_for(topic))))
     if not found and FILES not in dict(request.found):
-        return f"I have looked{_to(request)}, and found: “{short(results[-1])}”"
+        return f"I have looked{_to(request)}, and found: “{quotable(results[-1])}”"
     said = []
     if found:
         said.append(_list(request, found))
@@ -212,15 +222,18 @@ def _looked_up(request: Asked) -> str:
 
 
 def _list(request: Asked, found: Sequence[Hit]) -> str:
-    avoids = [word for word in avoided(request.told) if any(holds(hit, word) for hit in found)]
-    suits = [hit for hit in found if not any(holds(hit, word) for word in avoids)]
-    lines = [f"- {hit.words} ({hit.place})" for hit in suits]
-    opening = "Here is what stands in our files"
-    if avoids and suits:
-        opening = "These suit you"
-    said = "\n".join([f"{opening}{_to(request)}:", *lines]) if lines else ""
-    if not avoids:
-        return said
-    rest = together([hit.name or hit.words for hit in found if hit not in suits])
-    because = f"Not for you: {rest}. You told me that you cannot eat {together(avoids)}."
-    return "\n\n".join(text for text in (said, because) if text)
+    avoids: list[str] = []
+    suits = [*found]
+    for word in avoided(request.told):
+        if any(holds(hit, word) for hit in found):
+            avoids.append(word)
+            suits = [hit for hit in suits if not holds(hit, word)]
+    said = []
+    if suits:
+        opening = "These suit you" if avoids else "Here is what stands in our files"
+        lines = [f"- {hit.words} ({hit.place})" for hit in suits]
+        said.append("\n".join([f"{opening}{_to(request)}:", *lines]))
+    if avoids:
+        rest = together([hit.name or hit.words for hit in found if hit not in suits])
+        said.append(f"Not for you: {rest}. You told me that you cannot eat {together(avoids)}.")
+    return "\n\n".join(said)

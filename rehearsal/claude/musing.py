@@ -9,12 +9,13 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wording import several, short, together
 
 CONTEXT = re.compile(r'<context n="\d" name="(\w+)">\n(.*?)\n</context>', re.S)
 NOTE = re.compile(r"<note ([^<>]*)>\n(.*?)\n</note>", re.S)
@@ -33,7 +34,6 @@ SPOKEN = ("dm", "mention", "channel")
 AT_ONCE = 3
 """Notes that it reads in one tick."""
 HOUR = 3600
-LONGEST = 160
 
 Command = tuple[str, Mapping[str, Any], str]
 """Its type, its arguments, and what it is for."""
@@ -52,8 +52,8 @@ class Note:
     @property
     def told(self) -> str:
         """The note as it stands in the diary."""
-        where = f", in {self.place}" if self.place else ""
-        return f"{self.who}{where}: “{_short(self.text)}”"
+        who = f"{self.who}, in {self.place}" if self.place else self.who
+        return f"{who}: “{short(self.text)}”"
 
 
 def mused(body: Body) -> str:
@@ -62,7 +62,7 @@ def mused(body: Body) -> str:
     found = BETWEEN.search(asked)
     if found and WANTS in asked:
         return _compared(found[1], found[2])
-    contexts = {name: text for name, text in CONTEXT.findall(asked)}
+    contexts = dict(CONTEXT.findall(asked))
     if "notes" not in contexts or "settings" not in contexts:
         return ""
     return _thought(contexts)
@@ -72,48 +72,61 @@ def _compared(before: str, now: str) -> str:
     """Honest: what has a word that the other one lacks is new to it, for it knows nothing of meanings."""
     known = set(WORD.findall(html.unescape(before).casefold()))
     fresh = [word for word in WORD.findall(html.unescape(now).casefold()) if word not in known]
-    why = f"Only the later one says “{fresh[0]}”." if fresh else "It has no word that the earlier one lacks."
+    why = "It has no word that the earlier one lacks."
+    if fresh:
+        why = f"Only the later one says “{fresh[0]}”."
     return json.dumps({"new": bool(fresh), "why": why}, ensure_ascii=False)
 
 
 def _thought(contexts: Mapping[str, str]) -> str:
     notes = [_note(*found) for found in NOTE.findall(contexts["notes"])]
     shown = {note.id for note in notes}
-    unread = [id for id in dict.fromkeys(LISTED.findall(contexts["notes"])) if id not in shown][:AT_ONCE]
-    ended = [_attributes(found) for found in PROCESS.findall(contexts.get("process_log", ""))]
-    over = [one for one in ended if one.get("ended") and one.get("id")]
+    unread = [id for id in dict.fromkeys(LISTED.findall(contexts["notes"])) if id not in shown]
+    processes = map(_attributes, PROCESS.findall(contexts.get("process_log", "")))
+    over = [process for process in processes if process.get("ended") and process.get("id")]
+    replies = contexts.get("llm_recent_responses", "")
     said: list[str] = []
     commands: list[Command] = []
     if over:
-        said.append(f"{_several(len(over), 'program')} came to an end. I write down how, and put it away.")
-        commands += [one for process in over for one in _put_away(process)]
+        said.append(f"{several(len(over), 'program')} came to an end. I write down how, and put it away.")
+    for process in over:
+        commands += _put_away(process)
     if notes:
         said.append(_remark(notes))
-        commands += [one for note in notes for one in _kept(note, contexts.get("llm_recent_responses", ""))]
+    for note in notes:
+        commands += _kept(note, replies)
     if unread:
-        said.append(f"{_several(len(unread), 'note')} that I have not read: I look at what was said.")
-        commands.append(("notes.read", {"ids": [int(id) for id in unread]}, "see what was said"))
+        ids = list(map(int, unread[:AT_ONCE]))
+        said.append(f"{several(len(ids), 'note')} that I have not read: I look at what was said.")
+        commands.append(("notes.read", {"ids": ids}, "see what was said"))
     if not commands:
         said.append(_nothing(contexts))
         until = {"notes": {"priority": "important"}, "seconds": HOUR}
         commands.append(("cycle.idle", until, "nothing is to be done"))
-    return f"{chr(10).join(said)}\n\n{_section(commands)}"
+    return "\n".join([*said, "", _section(commands)])
 
 
 def _nothing(contexts: Mapping[str, str]) -> str:
-    woken = "What woke me was answered where it was said. " if WOKEN.search(contexts["settings"]) else ""
-    circle = "I am told that I go in circles: better to rest. " if contexts.get(ADVICE, NONE) != NONE else ""
-    return f"{woken}{circle}Nothing is new, so I sleep until something important comes, or for an hour."
+    said = []
+    if WOKEN.search(contexts["settings"]):
+        said.append("What woke me was answered where it was said.")
+    if contexts.get(ADVICE, NONE) != NONE:
+        said.append("I am told that I go in circles: better to rest.")
+    said.append("Nothing is new, so I sleep until something important comes, or for an hour.")
+    return " ".join(said)
 
 
 def _remark(notes: Sequence[Note]) -> str:
     """Who did what, and what it is about, as far as a script can tell."""
     wrote = [note for note in notes if note.source != "reaction"]
-    reacted = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
-    topics = list(dict.fromkeys(f"“{topic}”" for topic in map(_topic, wrote) if topic))
-    about = f", as far as I can tell about {_listed(topics)}" if topics else ""
-    people = list(dict.fromkeys(note.who for note in wrote))
-    return " ".join([*([f"{_listed(people)} wrote{about}."] if people else []), *reacted])
+    said = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
+    if wrote:
+        remark = f"{_each_once(note.who for note in wrote)} wrote"
+        topics = [f"“{topic}”" for topic in map(_topic, wrote) if topic]
+        if topics:
+            remark += f", as far as I can tell about {_each_once(topics)}"
+        said.insert(0, f"{remark}.")
+    return " ".join(said)
 
 
 def _kept(note: Note, replies: str) -> Iterator[Command]:
@@ -170,16 +183,5 @@ def _section(commands: Sequence[Command]) -> str:
     return "\n".join([*lines, "# End of commands"])
 
 
-def _several(count: int, what: str) -> str:
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
-
-
-def _listed(words: Sequence[str]) -> str:
-    """`a, b and c`"""
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def _short(words: str) -> str:
-    flat = " ".join(words.split())
-    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST].rstrip()}…"
+def _each_once(names: Iterable[str]) -> str:
+    return together(list(dict.fromkeys(names)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -43,9 +43,11 @@ def tokens(text: str) -> int:
 
 def blocks(content: object) -> list[dict[str, Any]]:
     """A content as blocks: a plain string is one of text."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    if isinstance(content, str) and content:
+        return [{"type": "text", "text": content}]
+    if isinstance(content, list):
+        return [block for block in content if isinstance(block, dict)]
+    return []
 
 
 def texts(content: object) -> list[str]:
@@ -53,12 +55,16 @@ def texts(content: object) -> list[str]:
     return [str(block.get("text", "")) for block in blocks(content) if block.get("type") == "text"]
 
 
+def last_text(body: Body) -> str:
+    """The last text of a request."""
+    return (texts(body["messages"][-1]["content"]) or [""])[-1]
+
+
 def pieces(body: Body) -> list[Piece]:
     """The blocks in the order in which they are cached. An automatic breakpoint stands on the last."""
     row = list(_row(body))
     if body.get("cache_control") and row:
-        last = row[-1]
-        row[-1] = Piece(text=last.text, tokens=last.tokens, marked=True)
+        row[-1] = replace(row[-1], marked=True)
     return row
 
 

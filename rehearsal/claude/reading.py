@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rehearsal.claude.asked import MESSAGE, Asked
-from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.prompt import Body, last_text, texts
 from rehearsal.claude.report import findings
 from rehearsal.claude.survey import cell, survey
 from rehearsal.claude.task import task_of
 from rehearsal.claude.wanted import FILE, MENTION, looked_for
+from rehearsal.claude.wording import untagged
 
 ACTION = "ReadDeeply"
 UNNAMED = re.compile(r'\[context:\d+ ("[^"\n]*")\]')
@@ -66,7 +67,8 @@ def read_on(body: Body) -> str:
         return _round(body, _within("question", first))
     if len(body["messages"]) == 1 and first.rstrip().endswith("\n</question>"):
         text, question = _within("text", first), _within("question", first)
-        return _plainly(_parts(text), question) if text else ""
+        if text:
+            return _plainly(_parts(text), question)
     return ""
 
 
@@ -78,8 +80,11 @@ def looked_up(body: Body) -> str:
     lines = [line for line in every[0].split("\n") if line.strip()]
     if len(lines) < 2:
         return ""
-    question = next((line for line in (lines[0], lines[-1]) if line.rstrip().endswith("?")), lines[0])
-    return _plainly({"context": "\n".join(line for line in lines if line != question)}, question, cited=False)
+    question = lines[0]
+    if lines[-1].rstrip().endswith("?") and not question.rstrip().endswith("?"):
+        question = lines[-1]
+    context = "\n".join([line for line in lines if line != question])
+    return UNNAMED.sub(r"\1", _plainly({"context": context}, question))
 
 
 def is_to_be_read(asked: Asked) -> bool:
@@ -98,7 +103,8 @@ def is_to_be_read(asked: Asked) -> bool:
         return False
     if _name_one_of(names, spoken) or SHARED.search(spoken):
         return wants or spoken.endswith("?")
-    return wants and _name_one_of(names, *asked.answers[-1:]) and task_of(spoken) is None
+    last_answer = "".join(asked.answers[-1:])
+    return wants and _name_one_of(names, last_answer) and task_of(spoken) is None
 
 
 def is_wish(schema: Mapping[str, Any]) -> bool:
@@ -113,41 +119,52 @@ def wish(asked: Asked) -> dict[str, Any]:
     shared = _shared(asked)
     if not here and PLACE.search(spoken) and not SHARED.search(spoken):
         channel = CHANNEL.findall(spoken)
-        source = "thread" if not channel and "thread" in spoken.lower() else "channel"
+        source = "channel"
+        if not channel and "thread" in spoken.lower():
+            source = "thread"
         return {"question": spoken, "source": source, "names": channel[:1], "days": _days(spoken)}
     named = here or [name for name in shared if name.lower() in spoken.lower()]
-    several = set(named) < set(shared) and not any("&lt;" in name for name in named)
-    return {
-        "question": spoken or f"What is in {', '.join(named) or 'it'}?",
-        "source": "files",
-        "names": list(dict.fromkeys(named)) if several else [],
-        "days": WEEK,
-    }
+    question = spoken or f"What is in {', '.join(named) or 'it'}?"
+    names = list(dict.fromkeys(named))
+    if set(named) == set(shared) or "&lt;" in "".join(named):
+        names = []  # all of them
+    return {"question": question, "source": "files", "names": names, "days": WEEK}
 
 
 def told(asked: Asked) -> str:
     """What came of a reading, for whoever wanted it; "" where nothing was read."""
-    read = [text for name, text in asked.found if name == ACTION]
-    return read[-1].replace("<", "\u2039") if read else ""
+    for name, text in reversed(asked.found):
+        if name == ACTION:
+            return untagged(text)
+    return ""
 
 
 def _round(body: Body, question: str) -> str:
     """The next answer in a reading of several rounds: its cell, then what came of it."""
-    asks = texts(body["messages"][-1]["content"])[-1]
-    observed = [
-        OBSERVED.fullmatch(text) for message in body["messages"] for text in texts(message["content"])
-    ]
-    seen = [found[1] for found in observed if found]
-    plain = TOLD.search(asks) is not None
-    if not seen:
-        return (
-            NOTHING if plain else f"I look for the words of the question.\n\n```repl\n{_cell(question)}\n```"
-        )
-    came = (
-        findings(seen[-1])
-        or FAILED + " ".join(html.unescape(seen[-1]).replace("<", "\u2039").split())[-300:] + "."
-    )
-    return came if plain else final(came)
+    plain = TOLD.search(last_text(body)) is not None
+    seen = _observed(body)
+    if seen is not None:
+        came = findings(seen) or _failed(seen)
+        return came if plain else final(came)
+    if plain:
+        return NOTHING
+    code = cell(looked_for(_first(question)))
+    return f"I look for the words of the question.\n\n```repl\n{code}\n```"
+
+
+def _observed(body: Body) -> str | None:
+    """What its last cell printed; None before the first."""
+    for message in reversed(body["messages"]):
+        for text in reversed(texts(message["content"])):
+            found = OBSERVED.fullmatch(text)
+            if found:
+                return found[1]
+    return None
+
+
+def _failed(seen: str) -> str:
+    said = " ".join(untagged(html.unescape(seen)).split())
+    return f"{FAILED}{said[-300:]}."
 
 
 def final(answer: str) -> str:
@@ -160,14 +177,9 @@ def final(answer: str) -> str:
     return f"FINAL({answer})"
 
 
-def _cell(question: str) -> str:
-    return cell(looked_for(_first(question)))
-
-
-def _plainly(parts: dict[str, str], question: str, *, cited: bool = True) -> str:
+def _plainly(parts: dict[str, str], question: str) -> str:
     """The same by the script itself, where it sees the text."""
-    found = findings(survey(parts, looked_for(_first(question))))
-    return found if cited else UNNAMED.sub(r"\1", found)
+    return findings(survey(parts, looked_for(_first(question))))
 
 
 def _first(question: str) -> str:
@@ -181,30 +193,37 @@ def _parts(text: str) -> dict[str, str]:
     headers = [*HEADER.finditer(text)]
     if not headers or headers[0].start() > 0:
         return {"context": text}
-    ends = [*(header.start() for header in headers[1:]), len(text) + 2]
-    return {
-        header[1] or header[2] or header[3]: text[header.end() : end].removesuffix("\n\n")
-        for header, end in zip(headers, ends, strict=True)
-    }
+    ends = [header.start() for header in headers[1:]]
+    parts = {}
+    for header, end in zip(headers, [*ends, None], strict=True):
+        name = header[1] or header[2] or header[3]
+        parts[name] = text[header.end() : end].removesuffix("\n\n")
+    return parts
 
 
 def _within(tag: str, text: str) -> str:
     """What stands in the last element of this name, whose tags are lines of their own."""
     start, end = text.rfind(f"<{tag}>\n"), text.rfind(f"\n</{tag}>")
-    return text[start + len(tag) + 3 : end] if 0 <= start < end else ""
+    if not 0 <= start < end:
+        return ""
+    return text[start + len(tag) + 3 : end]
 
 
 def _shared(asked: Asked) -> list[str]:
     """The names of all files of this conversation, each once."""
-    return list(dict.fromkeys(name for said in asked.heard for name in FILE.findall(said.words)))
+    words = "\n".join([said.words for said in asked.heard])
+    return list(dict.fromkeys(FILE.findall(words)))
 
 
-def _name_one_of(names: Sequence[str], *texts: str) -> bool:
-    return any(name.lower() in text.lower() for name in names for text in texts)
+def _name_one_of(names: Sequence[str], text: str) -> bool:
+    return any(name.lower() in text.lower() for name in names)
 
 
 def _days(words: str) -> int:
     found = DAYS.search(words)
     if found:
         return min(max(int(found[1]), 1), 366)
-    return next((days for sign, days in SPANS if re.search(sign, words, re.I)), WEEK)
+    for sign, days in SPANS:
+        if re.search(sign, words, re.I):
+            return days
+    return WEEK

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rehearsal.claude.task import together
 from rehearsal.claude.wanted import COMMON
+from rehearsal.claude.wording import several, together
 
 HOW = "I looked for these words alone, in singular and plural."
 GLANCED = "I looked it over, and counted its words."
@@ -87,53 +87,70 @@ def _begun(found: re.Match[str]) -> Surveyed:
 
 def _note(part: Surveyed, line: str) -> None:
     """Add what this line of a report says; one that says nothing is left out."""
-    if found := COUNT.fullmatch(line):
-        part.counts.append(Count(word=found["word"], times=int(found["times"]), lines=int(found["lines"])))
-    elif found := ALL.fullmatch(line):
-        part.together = int(found["lines"])
-    elif found := OFTEN.fullmatch(line):
-        part.often = MARKS.sub("", found["words"]).split(", ")
-    elif found := SAMPLE.fullmatch(line):
-        quote = _quotable(found["text"], [count.word for count in part.counts])
-        named = NAMED.fullmatch(found["place"] or "")
-        place = named[0] if named else f"{part.name}:{found['number']}"
-        if quote and not UNCITED.search(place):
-            part.samples.append(f'[{place} "{quote}"]')
+    count = COUNT.fullmatch(line)
+    if count:
+        word, times, lines = count.groups()
+        part.counts.append(Count(word=word, times=int(times), lines=int(lines)))
+    every = ALL.fullmatch(line)
+    if every:
+        part.together = int(every["lines"])
+    often = OFTEN.fullmatch(line)
+    if often:
+        part.often = MARKS.sub("", often["words"]).split(", ")
+    sample = SAMPLE.fullmatch(line)
+    if sample:
+        _note_sample(part, *sample.groups())
+
+
+def _note_sample(part: Surveyed, number: str, named: str | None, text: str) -> None:
+    """Add a line of the text, if it can be cited."""
+    place = f"{part.name}:{number}"
+    if named and NAMED.fullmatch(named):
+        place = named
+    quote = _quotable(text, [count.word for count in part.counts])
+    if quote and not UNCITED.search(place):
+        part.samples.append(f'[{place} "{quote}"]')
 
 
 def _told(part: Surveyed) -> str:
-    lines = [_counted(part) if part.counts else _looks(part), *(f"- {one}" for one in part.samples)]
-    return "\n".join(lines)
+    told = _counted(part) if part.counts else _looks(part)
+    return "\n- ".join([told, *part.samples])
 
 
 def _counted(part: Surveyed) -> str:
     """How often each word stands there, with one sentence for a single one."""
-    name, whole = _shown(part.name), _number(part.lines, "line")
+    name, whole = _shown(part.name), several(part.lines, "line")
     found = [count for count in part.counts if count.times]
     missing = [f"“{count.word}”" for count in part.counts if not count.times]
     if not found:
-        return f"No line of {name} holds {' or '.join(missing)}: I looked through {_all(part.lines)}."
+        every = "its one line" if part.lines == 1 else f"all {part.lines:,} lines"
+        return f"No line of {name} holds {' or '.join(missing)}: I looked through {every}."
     if len(part.counts) == 1:
         [count] = found
         holds = "holds" if count.lines == 1 else "hold"
         told = f"{count.lines:,} of {whole} in {name} {holds} “{count.word}”"
-        return f"{told}." if count.lines == count.times else f"{told}: {count.times:,} times in all."
-    figures = [f"“{one.word}” {_times(one.times)} in {_number(one.lines, 'line')}" for one in found]
+        if count.lines == count.times:
+            return f"{told}."
+        return f"{told}: {count.times:,} times in all."
+    figures = [f"“{one.word}” {_times(one.times)} in {several(one.lines, 'line')}" for one in found]
     said = [f"In {name}, of {whole}: {together(figures)}."]
     if missing:
         said.append(f"{together(missing)}: nowhere.")
     elif part.together:
-        said.append(f"{_number(part.together, 'line')} with all of them.")
+        said.append(f"{several(part.together, 'line')} with all of them.")
     return " ".join(said)
 
 
 def _looks(part: Surveyed) -> str:
     """What is to be seen of a part where no word was looked for."""
     name = _shown(part.name)
-    size = f"{name[:1].upper()}{name[1:]}" if name == THE_TEXT else name
-    size += f" has {_number(part.lines, 'line')} and {_number(part.words, 'word')}."
-    often = [one for one in part.often if one.partition(" ")[0] not in COMMON][:MOST_OFTEN]
-    return f"{size} Often in it: {', '.join(often)}." if often else size
+    if name == THE_TEXT:
+        name = THE_TEXT.capitalize()
+    size = f"{name} has {several(part.lines, 'line')} and {several(part.words, 'word')}."
+    often = [one for one in part.often if one.split(" ")[0] not in COMMON]
+    if not often:
+        return size
+    return f"{size} Often in it: {', '.join(often[:MOST_OFTEN])}."
 
 
 def _quotable(text: str, words: Sequence[str]) -> str:
@@ -142,9 +159,8 @@ def _quotable(text: str, words: Sequence[str]) -> str:
     pieces = [piece for piece in pieces if any(letter.isalnum() for letter in piece)]
     if not pieces:
         return ""
-    beginnings = [word[:-1] or word for word in words]
-    best = max(pieces, key=lambda piece: sum(one in piece.lower() for one in beginnings))
-    first = last = pieces.index(best)
+    held = [_held(piece.lower(), words) for piece in pieces]
+    first = last = held.index(max(held))
     while last + 1 < len(pieces) and len(GAP.join(pieces[first : last + 2])) <= LONGEST:
         last += 1
     while first > 0 and len(GAP.join(pieces[first - 1 : last + 1])) <= LONGEST:
@@ -156,18 +172,18 @@ def _quotable(text: str, words: Sequence[str]) -> str:
     return whole_words or quote[:LONGEST]
 
 
+def _held(piece: str, words: Sequence[str]) -> int:
+    """How many of these words stand in it, but for their last letter, as it may be of a plural."""
+    beginnings = [word[:-1] or word for word in words]
+    return sum(beginning in piece for beginning in beginnings)
+
+
 def _shown(name: str) -> str:
     """The name of a part, as it stands in a sentence."""
-    return THE_TEXT if name == "context" else UNCITED.sub("_", name) or "a part"
-
-
-def _all(lines: int) -> str:
-    return "its one line" if lines == 1 else f"all {lines:,} lines"
+    if name == "context":
+        return THE_TEXT
+    return UNCITED.sub("_", name) or "a part"
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def _number(count: int, unit: str) -> str:
-    return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -10,18 +10,25 @@ from rehearsal.claude.prompt import Body, blocks
 
 KNOWN = frozenset(
     {
-        *(
-            "model",
-            "max_tokens",
-            "messages",
-            "system",
-            "stream",
-            "thinking",
-            "output_config",
-            "cache_control",
-        ),
-        *("tools", "tool_choice", "stop_sequences", "metadata", "service_tier", "speed", "container"),
-        *("diagnostics", "inference_geo", "user_profile_id", "workspace_id"),
+        "model",
+        "max_tokens",
+        "messages",
+        "system",
+        "stream",
+        "thinking",
+        "output_config",
+        "cache_control",
+        "tools",
+        "tool_choice",
+        "stop_sequences",
+        "metadata",
+        "service_tier",
+        "speed",
+        "container",
+        "diagnostics",
+        "inference_geo",
+        "user_profile_id",
+        "workspace_id",
     }
 )
 REQUIRED = ("model", "max_tokens", "messages")
@@ -34,15 +41,20 @@ BREAKPOINTS = 4
 
 def objection(body: Body) -> str | None:
     """Why this request is not answered, or None."""
-    return next((why for rule in RULES if (why := rule(body))), None)
+    for rule in RULES:
+        why = rule(body)
+        if why:
+            return why
+    return None
 
 
 def _fields(body: Body) -> str | None:
     for name in REQUIRED:
         if name not in body:
             return f"{name}: Field required"
-    unknown = sorted(body.keys() - KNOWN)
-    return f"{unknown[0]}: Extra inputs are not permitted" if unknown else None
+    for name in sorted(body.keys() - KNOWN):
+        return f"{name}: Extra inputs are not permitted"
+    return None
 
 
 def _sizes(body: Body) -> str | None:
@@ -84,9 +96,8 @@ def _texts(body: Body) -> str | None:
 
 
 def _breakpoints(body: Body) -> str | None:
-    marked = [block for _, block in _all_blocks(body) if block.get("cache_control")]
-    marked += [tool for tool in body.get("tools") or () if tool.get("cache_control")]
-    count = len(marked) + bool(body.get("cache_control"))
+    places = [body, *(body.get("tools") or ()), *(block for _, block in _all_blocks(body))]
+    count = sum(bool(place.get("cache_control")) for place in places)
     if count <= BREAKPOINTS:
         return None
     return f"A maximum of {BREAKPOINTS} blocks with cache_control may be provided. Found {count}."
@@ -127,17 +138,18 @@ def _is_open(schema: object) -> bool:
         return any(_is_open(part) for part in schema)
     if not isinstance(schema, dict):
         return False
-    loose = schema.get("type") == "object" and schema.get("additionalProperties") is not False
-    return loose or any(_is_open(part) for part in schema.values())
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        return True
+    return any(_is_open(part) for part in schema.values())
 
 
-def _all_blocks(body: Body) -> list[tuple[str, dict[str, Any]]]:
-    system = [(f"system.{i}", block) for i, block in enumerate(blocks(body.get("system")))]
-    return system + [
-        (f"messages.{i}.content.{j}", block)
-        for i, message in enumerate(body["messages"])
-        for j, block in enumerate(blocks(message["content"]))
-    ]
+def _all_blocks(body: Body) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each with its place."""
+    for i, block in enumerate(blocks(body.get("system"))):
+        yield f"system.{i}", block
+    for i, message in enumerate(body["messages"]):
+        for j, block in enumerate(blocks(message["content"])):
+            yield f"messages.{i}.content.{j}", block
 
 
 RULES: tuple[Callable[[Body], str | None], ...] = (

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
+from typing import Any
 
 from rehearsal.claude.asked import (
     DEED,
@@ -25,13 +27,13 @@ from rehearsal.claude.asked import (
 )
 from rehearsal.claude.choosing import LOOKS, choice, is_choice
 from rehearsal.claude.deliberating import deliberated
-from rehearsal.claude.lines import ABOUT_YOU, BAD_IDEA, THANKS, chosen, short, spoken_line, turned
+from rehearsal.claude.lines import ABOUT_YOU, BAD_IDEA, THANKS, chosen, quotable, spoken_line, turned
 from rehearsal.claude.musing import mused
-from rehearsal.claude.prompt import Body, texts
+from rehearsal.claude.prompt import Body, last_text
 from rehearsal.claude.reading import is_wish, looked_up, read_on, wish
-from rehearsal.claude.schema import instance
-from rehearsal.claude.task import together
+from rehearsal.claude.schema import Schema, instance
 from rehearsal.claude.wanted import MENTION, looked_for
+from rehearsal.claude.wording import together
 
 SUMMARY = re.compile(r"\bsummar(y|ies|i[sz]e)\b", re.I)
 ABOUT = re.compile(
@@ -49,30 +51,44 @@ def answer(body: Body) -> str:
     if written:
         return written
     request = asked(body)
-    if request.schema and is_wish(request.schema):
-        return json.dumps(wish(request), ensure_ascii=False)
-    line = spoken_line(request)
-    if request.schema and is_choice(request.schema):
-        return json.dumps(choice(request.schema, request, body, line), ensure_ascii=False)
     if request.schema:
-        return json.dumps(instance(request.schema, request, line), ensure_ascii=False)
+        return json.dumps(_in_form(request.schema, request, body), ensure_ascii=False)
     if not request.sections:
-        found = looked_up(body)
-        return found or _by_itself(request, texts(body["messages"][-1]["content"])[-1]) or line
-    aloud, goes = spoken(request.sections), turned(request)
+        return looked_up(body) or _by_itself(request, last_text(body)) or spoken_line(request)
+    aloud = spoken(request.sections)
     parts = []
     for section in request.sections:
-        silent = section is aloud and goes == OPEN_THOUGHT
-        content = "" if silent else _content(section, request, line if section is aloud else "")
+        content = _aloud(section, request) if section is aloud else _silent(section, request)
         parts.append(f"<{section.name}>{content}</{section.name}>")
     return "\n".join(parts)
 
 
-def _content(section: Section, request: Asked, line: str) -> str:
-    """What stands in a section; `line` where it is the one that a person hears."""
-    about = f"{section.name}\n{section.about}"
-    noted = "" if section.choices else _noted(request, about)
-    return noted or line or _aside(section, request)
+def _in_form(schema: Schema, request: Asked, body: Body) -> Any:
+    """An answer to this schema: what is to be read, a choice of actions, or anything else."""
+    if is_wish(schema):
+        return wish(request)
+    line = spoken_line(request)
+    if is_choice(schema):
+        return choice(schema, request, body, line)
+    return instance(schema, request, line)
+
+
+def _aloud(section: Section, request: Asked) -> str:
+    """What a person hears: nothing, where it goes into open thought."""
+    if turned(request) == OPEN_THOUGHT:
+        return ""
+    return _noted_in(section, request) or spoken_line(request)
+
+
+def _silent(section: Section, request: Asked) -> str:
+    return _noted_in(section, request) or _aside(section, request)
+
+
+def _noted_in(section: Section, request: Asked) -> str:
+    """What is to be noted in this section; "" where it wants something else."""
+    if section.choices:
+        return ""
+    return _noted(request, f"{section.name}\n{section.about}")
 
 
 def _by_itself(request: Asked, task: str) -> str:
@@ -86,12 +102,12 @@ def _by_itself(request: Asked, task: str) -> str:
 
 def _thought(request: Asked) -> str:
     """What is wanted, what is known of whoever wants it, and what comes next."""
-    said = [f"{_who(request)} wants: “{short(MENTION.sub('', request.words).strip())}”"]
-    said += [f"I was told before: “{short(words)}”" for words in request.told]
+    said = [f"{_who(request)} wants: “{quotable(MENTION.sub('', request.words).strip())}”"]
+    said += [f"I was told before: “{quotable(words)}”" for words in request.told]
     found = [text for name, text in request.found if name in LOOKS]
     wanted = together([f"“{word}”" for word in looked_for(request.words)])
     if found:
-        said.append(f"I have found: “{short(found[-1])}”")
+        said.append(f"I have found: “{quotable(found[-1])}”")
     elif DEED.search(request.words):
         said.append("That is something to do, and not to look up.")
     elif wanted:
@@ -105,14 +121,14 @@ def _noted(request: Asked, about: str) -> str:
         return "\n".join(map(_quoted, request.heard[-NOTED:]))
     if ABOUT.search(about):
         told = [said for said in request.heard if SELF.search(said.words)]
-        before = [f"- {note}" for notes in request.notes.values() for note in notes]
+        before = [f"- {note}" for note in chain.from_iterable(request.notes.values())]
         lines = dict.fromkeys([*before, *map(_quoted, told[-NOTED:])])
         return "\n".join([*lines][-KEPT:]) or "Nothing is known yet."
     return ""
 
 
 def _quoted(said: Said) -> str:
-    return f"- {said.name or 'Someone'} said: “{short(said.words)}”"
+    return f"- {said.name or 'Someone'} said: “{quotable(said.words)}”"
 
 
 def _who(request: Asked) -> str:

@@ -15,7 +15,7 @@ from rehearsal.claude.prompt import tokens
 
 Event = dict[str, Any]
 REFUSED = {"type": "refusal", "category": "reasoning_extraction", "explanation": None}
-THOUGHT = {"type": "thinking", "thinking": "", "signature": "cmVoZWFyc2Vk"}
+THOUGHT: Event = {"type": "thinking", "thinking": "", "signature": "cmVoZWFyc2Vk"}
 """What a model that thinks sends first: its thoughts are omitted, their signature is not."""
 
 
@@ -44,13 +44,12 @@ class Take:
 
 def message(take: Take) -> dict[str, Any]:
     """The whole as one JSON message."""
-    text = [{"type": "text", "text": take.text}] if take.text else []
-    return {
-        **_empty(take),
-        "content": [*([THOUGHT] if take.thinks else []), *text],
-        **_stop(take),
-        "usage": take.usage,
-    }
+    content: list[Event] = []
+    if take.thinks:
+        content.append(THOUGHT)
+    if take.text:
+        content.append({"type": "text", "text": take.text})
+    return {**_empty(take), "content": content, **_stop(take), "usage": take.usage}
 
 
 def opening(take: Take) -> Iterator[Event]:

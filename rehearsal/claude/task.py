@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rehearsal.claude.wording import together
+
 MOST = 12
 """Parts that are worked out; more are named in the answer, and left out."""
 LONGEST = 60
@@ -105,73 +107,72 @@ def task_of(words: str) -> Task | None:
             return found
     if not asked_outright:
         return None
-    either = EITHER.search(plain)
-    things = named_in(either["things"]) if either else []
+    things = _things(EITHER.search(plain))
     return _compared(things) if len(things) > 1 else thinking(plain)
 
 
 def thinking(words: str) -> Task:
     """To think about these words, as one thing; without words there is no part."""
     thing = " ".join(MARKS.sub("", MENTION.sub("", words)).split()).lstrip(" .,;:!?").rstrip(" .,;:")
-    part = Part(step="Think about it", name=thing, question=f"What is there to say to “{thing}”?")
-    return Task(kind="think", goal="Thought through", parts=(part,) if thing else ())
+    parts = []
+    if thing:
+        question = f"What is there to say to “{thing}”?"
+        parts.append(Part(step="Think about it", name=thing, question=question))
+    return _task("think", "Thought through", parts)
 
 
-def together(names: Sequence[str]) -> str:
-    """These in a row: tea, coffee and mate."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+def _things(found: re.Match[str] | None) -> list[str]:
+    """What is named there; nothing where nothing was found."""
+    return named_in(found["things"]) if found else []
 
 
 def _count(words: str) -> Task | None:
-    found = COUNT.search(words)
-    return _by_unit("count", found) if found else None
+    return _by_unit("count", COUNT.search(words), "Count", "How many", "Counted")
 
 
 def _list_units(words: str) -> Task | None:
-    found = LIST_UNIT.search(words)
-    return _by_unit("list", found) if found else None
+    return _by_unit("list", LIST_UNIT.search(words), "Find", "Which", "Listed")
 
 
-def _by_unit(kind: Kind, found: re.Match[str]) -> Task | None:
-    things = named_in(found["things"])
-    unit = next(unit for sign, unit in UNITS.items() if found["unit"].casefold().startswith(sign))
-    verb, asks = ("Count", "How many") if kind == "count" else ("Find", "Which")
+def _by_unit(kind: Kind, found: re.Match[str] | None, verb: str, asks: str, done: str) -> Task | None:
+    things = _things(found)
+    if not found or not things:
+        return None
+    named = found["unit"].casefold()
+    unit = next(unit for sign, unit in UNITS.items() if named.startswith(sign))
     parts = [
         Part(step=f"{verb} the {unit} in {thing}", name=thing, question=f"{asks} {unit} are in “{thing}”?")
         for thing in things
     ]
-    done = "Counted" if kind == "count" else "Listed"
-    return _task(kind, f"{done}: the {unit} in {together(things[:MOST])}", parts) if things else None
+    return _task(kind, f"{done}: the {unit} in {together(things[:MOST])}", parts)
 
 
 def _sides(words: str) -> Task | None:
-    found = SIDES.search(words)
-    things = named_in(found["things"]) if found else []
+    things = _things(SIDES.search(words))
+    if not things:
+        return None
     parts = []
     for thing in things:
         for side, what in (("pros", "for"), ("cons", "against")):
             name = f"{side} of {thing}"
             parts.append(Part(step=f"Find the {name}", name=name, question=f"What speaks {what} “{thing}”?"))
-    return _task("list", f"Listed: the pros and cons of {together(things[:MOST])}", parts) if parts else None
+    return _task("list", f"Listed: the pros and cons of {together(things[:MOST])}", parts)
 
 
 def _list(words: str) -> Task | None:
-    found = LIST.search(words)
-    things = named_in(found["things"]) if found else []
-    parts = [_looked_at(thing) for thing in things]
-    return _task("list", f"Listed: {together(things[:MOST])}", parts) if len(parts) > 1 else None
+    things = _things(LIST.search(words))
+    if len(things) < 2:
+        return None
+    return _task("list", f"Listed: {together(things[:MOST])}", list(map(_looked_at, things)))
 
 
 def _compare(words: str) -> Task | None:
-    found = COMPARE.search(words) or AGAINST.search(re.sub(r"\bvs\.", "vs", words))
-    things = named_in(found["things"]) if found else []
+    things = _things(COMPARE.search(words) or AGAINST.search(re.sub(r"\bvs\.", "vs", words)))
     return _compared(things) if len(things) > 1 else None
 
 
 def _compared(things: Sequence[str]) -> Task:
-    return _task("compare", f"Compared: {together(things[:MOST])}", [_looked_at(one) for one in things])
+    return _task("compare", f"Compared: {together(things[:MOST])}", list(map(_looked_at, things)))
 
 
 def _looked_at(thing: str) -> Part:

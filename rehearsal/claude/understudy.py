@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import web
 
@@ -122,7 +122,8 @@ class Understudy:
 
     def cut(self, after: str = "", hush: bool = False, model: str = "*", asks: str = "") -> None:
         """Say this much, then break the connection; with `hush`, end it politely, unfinished."""
-        self._cues.append(Cue(text=after, ending="hush" if hush else "cut", model=model, asks=asks))
+        ending: Literal["hush", "cut"] = "hush" if hush else "cut"
+        self._cues.append(Cue(text=after, ending=ending, model=model, asks=asks))
 
     async def _requested(self, request: web.Request) -> web.Response:
         return web.json_response(list(self.requests))
@@ -135,8 +136,10 @@ class Understudy:
         count = next(self._ids)
         answering = asyncio.create_task(self._answer(request, f"req_rehearsal_{count}"))
         try:
-            while not (await asyncio.wait({answering}, timeout=LOOK))[0] and not _left(request):
-                pass
+            while not answering.done():
+                await asyncio.wait({answering}, timeout=LOOK)
+                if _left(request):
+                    break
             if answering.done():
                 return answering.result()
         except ConnectionResetError:
@@ -156,7 +159,8 @@ class Understudy:
         if not isinstance(body, dict):
             return refusal(400, "invalid_request_error", "The request body is not a JSON object", number)
         self.requests.append(body)
-        if why := objection(body):
+        why = objection(body)
+        if why:
             return refusal(400, "invalid_request_error", why, number)
         cue = self._cue(body)
         if cue.status != 200:
@@ -173,7 +177,8 @@ class Understudy:
     def _cue(self, body: dict[str, Any]) -> Cue:
         """What is to be done with this request."""
         model = str(body["model"])
-        if failed := failure(self.faults, model):
+        failed = failure(self.faults, model)
+        if failed:
             return failed
         queued = next((cue for cue in self._cues if cue.fits(body)), None)
         if queued:
@@ -181,8 +186,11 @@ class Understudy:
         return spoiled(self.faults, model, queued or Cue())
 
     def _take(self, body: dict[str, Any], cue: Cue, number: str) -> Take:
-        text = self.script(body) if cue.text is None else cue.text
-        text = bare(text) if cue.bare else text
+        text = cue.text
+        if text is None:
+            text = self.script(body)
+        if cue.bare:
+            text = bare(text)
         room = body["max_tokens"] * CHARACTERS
         stop = "end_turn"
         if cue.ending == "refusal":
@@ -221,7 +229,8 @@ class Understudy:
     async def _play(self, response: web.StreamResponse, take: Take, cue: Cue, text: str) -> None:
         for chunk in chunks(text, cue.chunk):
             await response.write(frame(delta(take, chunk)))
-            if pace := cue.pace or self._pace:
+            pace = cue.pace or self._pace
+            if pace:
                 await self._clock.sleep(pace)
 
     async def _end(
