@@ -89,10 +89,14 @@ class Conversations(Fold):
         """Where it is, for a list: `#general`, `DM with Alice`."""
         if one.where != "dm":
             return one.place
-        names = [self.names[person] for person in sorted(one.people) if person in self.names]
+        names = self._names(one)
         if not names:
             return one.place
         return f"DM with {', '.join(names)}"
+
+    def _names(self, one: Conversation) -> list[str]:
+        """What those who are there are called, as far as is known."""
+        return [self.names[person] for person in sorted(one.people) if person in self.names]
 
     def choices(self) -> Mapping[str, Any]:
         """What one may choose among: people and channels, id to name, and processes."""
@@ -125,8 +129,8 @@ class Conversations(Fold):
 
     def _named(self, one: Conversation, words: Collection[str]) -> bool:
         """Do all these words stand in what it is called, or in who is there?"""
-        names = [self.names.get(person, "") for person in one.people]
-        return has_all("\n".join([self.called(one), one.thread, *names]), words)
+        names = "\n".join([self.called(one), one.thread, *self._names(one)])
+        return has_all(names, words)
 
     def _clear(self) -> None:
         self._known: dict[str, Conversation] = {}
@@ -151,7 +155,8 @@ class Conversations(Fold):
         if one is None:  # the inner life, a reading
             return
         self._known[one.thread] = self._known.pop(one.thread)
-        one.last, one.at = seq, at
+        one.last = seq
+        one.at = at
         if kind == Spoken.kind:
             one.words = seq
         elif kind not in TURNS:

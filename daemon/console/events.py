@@ -112,7 +112,8 @@ class Events:
     async def follow(self, since: int) -> AsyncIterator[bytes]:
         """All after this seq, for ever. What was forgotten while a reader took its time is read anew."""
         while True:
-            changed, erasures = self._journal.changed, self._journal.erasures
+            changed = self._journal.changed
+            erasures = self._journal.erasures
             bite = self._after(since)
             if not bite:
                 await changed.wait()
@@ -127,7 +128,8 @@ class Events:
         """The next few: no more than may wait for one reader, but for the last of them."""
         if self._erasures != self._journal.erasures:
             self._erasures = self._journal.erasures
-            self._made, self._size = {}, 0
+            self._made = {}
+            self._size = 0
         bite: list[tuple[int, bytes]] = []
         size = 0
         for entry in self._journal.since(since, BITE):
@@ -159,6 +161,12 @@ def brief(entry: Entry[Event]) -> dict[str, Any]:
         told["body"]["trailing"] = cut(entry.event.trailing, HEAD)
         told["body"]["wording"] = {}
     return told
+
+
+def lines_of(said: Any) -> list[str]:
+    """What was said, and what files came with it."""
+    files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
+    return [said.text, *files]
 
 
 def cut(text: str, most: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.console.events import cut
+from daemon.console.events import cut, lines_of
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, Waiting
@@ -214,7 +214,8 @@ class Inside:
 
 def _call(entry: Entry[ModelCall]) -> Told:
     call = entry.event
-    cost, worth = call.cost, call.worth
+    cost = call.cost
+    worth = call.worth
     if call.taken_from:  # it was paid before a restart
         cost = worth = 0.0
     return {
@@ -245,8 +246,7 @@ def _words(event: Event) -> tuple[str, str]:
     """Whose words a note is, and what it says."""
     match event:
         case Said():
-            files = [f"📎 {file.name}" for file in event.files]
-            return event.name or event.user, "\n".join([event.text, *files])
+            return event.name or event.user, "\n".join(lines_of(event))
         case Reacted():
             return event.name or event.user, f":{event.emoji}:"
         case InnerMessage():

@@ -46,7 +46,14 @@ class Metrics:
 
     def gauge(self, name: str, help: str, read: Callable[[], float | None]) -> None:
         """Show what this gives when it is asked; NaN where there is nothing to give yet."""
-        Gauge(name, help, registry=self._registry).set_function(lambda: _number(read()))
+
+        def shown() -> float:
+            value = read()
+            if value is None:
+                return math.nan
+            return value
+
+        Gauge(name, help, registry=self._registry).set_function(shown)
 
     def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
         """Show what somebody counts, by the values of one label."""
@@ -105,7 +112,3 @@ class Kept(Collector):
 
 def _pending(journal: Journal, kind: type[Event]) -> int:
     return len(journal.pending_seqs(kind))
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

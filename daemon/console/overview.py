@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 from daemon.console.conversations import Conversation, Conversations, Wanted
-from daemon.console.events import cut
+from daemon.console.events import cut, lines_of
 from daemon.console.noted import Noted
 from daemon.console.paging import Pages, Place
 from daemon.console.search import has_all
@@ -329,7 +329,9 @@ class Overview:
         if one:
             place = self._conversations.called(one)
             return {"thread": one.thread, "place": place, "began": self._words(one.first)}
-        place = "Inner life" if thread == INNER else ""
+        place = ""
+        if thread == INNER:
+            place = "Inner life"
         return {"thread": thread, "place": place, "began": ""}
 
     def _words(self, seq: int) -> str:
@@ -337,9 +339,8 @@ class Overview:
         found = self._journal.sound([seq])
         if not found:
             return ""
-        said = found[0].event
-        files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
-        return cut(" ".join([said.text, *files]).strip(), LONGEST)
+        words = " ".join(lines_of(found[0].event))
+        return cut(words.strip(), LONGEST)
 
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, "Somebody")

@@ -84,7 +84,9 @@ class OverviewRoutes:
     async def person(self, request: web.Request) -> web.Response:
         """What is known of one of them; of `-`, what is noted of nobody whom it met."""
         id = request.match_info["id"]
-        return web.json_response(await self.overview.person("" if id == "-" else id))
+        if id == "-":
+            id = ""
+        return web.json_response(await self.overview.person(id))
 
     async def names(self, request: web.Request) -> web.Response:
         """What those are called whose ids are asked for."""

@@ -90,7 +90,8 @@ class Spending(Fold):
     def _take_fields(self, seq: int, thread: str, kind: str, at: float, call: Fields) -> None:
         if call["$.taken_from"]:  # it was paid before a restart
             return
-        day, thread = day_of(at), root_of(thread)
+        day = day_of(at)
+        thread = root_of(thread)
         people = call["$.people"] or [""]
         spent = _of(call, 1 / len(people))
         for person in people:

@@ -72,4 +72,7 @@ def _file(below: Path, name: str, folder: int) -> File | None:
 def _plain(path: Path) -> str:
     """A path as it can be shown in one line."""
     text = str(path).encode(errors="replace").decode()
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    for letter in text:
+        if not letter.isprintable():
+            text = text.replace(letter, "?")
+    return text

@@ -113,7 +113,7 @@ class Folders:
             _drop(self.database, path)
 
     def _files(self) -> Iterator[File]:
-        number, size = 0, 0
+        number = size = 0
         for called, folder in self._folders.items():
             for file in files(folder, called):
                 number += 1

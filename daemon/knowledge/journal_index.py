@@ -231,7 +231,9 @@ class JournalIndex:
         self._leave()
         if self._failed or _is_busy(error):
             self._path = None
-        where = "" if self._path else " in memory, until the next start"
+        where = ""
+        if self._path is None:
+            where = " in memory, until the next start"
         name = self._journal.index_path.name
         log.warning(
             "The index of what was said, %s, cannot be used (%s): it is made anew%s.", name, error, where

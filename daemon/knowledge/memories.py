@@ -104,8 +104,10 @@ class Memories:
         rows = await self._index.rows(query, values)
         found = []
         for entry in self._journal.many([seq for (seq,) in rows]):
+            thread = ""
             noted = _noted(entry, self._journal)
-            thread = noted.thread if noted else ""
+            if noted:
+                thread = noted.thread
             said = _said(entry, self._places.name(thread))
             if said.text:  # else it was forgotten since
                 found.append((self._places.of(thread), said))

@@ -28,13 +28,6 @@ class Chain:
     channel: Channel
     seqs: list[int] = field(default_factory=list)
 
-    def latest(self, before: int) -> int:
-        """The one that counted when the entry `before` was written; 0: there was none."""
-        last = bisect_left(self.seqs, before)
-        if not last:
-            return 0
-        return self.seqs[last - 1]
-
 
 class PersonModels(Projection):
     """The models of all people, one for each channel in which something was learned about them."""
@@ -55,7 +48,7 @@ class PersonModels(Projection):
         found: list[tuple[bool, int]] = []
         for chain in self._chains.get(person, {}).values():
             there = chain.channel
-            last = chain.latest(before)
+            last = _last(chain.seqs, before)
             if last and may_know(mine, there.before(before)):
                 found.append((there is here, last))
         found.sort(reverse=True)
@@ -89,8 +82,7 @@ class PersonModels(Projection):
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
-        chain = self._chain(person, thread)
-        seq = chain.latest(before) if chain else 0
+        seq = _last(self._learned(person, thread), before)
         if not seq:
             return 0, ""
         return seq, self.journal.at(seq).event.text
@@ -100,8 +92,7 @@ class PersonModels(Projection):
 
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
-        chain = self._chain(entry.event.person, entry.thread)
-        return chain is not None and entry.seq in chain.seqs
+        return entry.seq in self._learned(entry.event.person, entry.thread)
 
     async def update(self, before: int = ALWAYS) -> None:
         await self.places.update()
@@ -116,12 +107,14 @@ class PersonModels(Projection):
         self._chains: dict[str, dict[int, Chain]] = {}
         """By person, and by the number of the channel."""
 
-    def _chain(self, person: str, thread: str) -> Chain | None:
+    def _learned(self, person: str, thread: str) -> Sequence[int]:
+        """The models of this person in this thread's channel."""
         self.fold()
         channel = self.places.of(thread)
-        if channel is None:
-            return None
-        return self._chains.get(person, {}).get(channel.number)
+        chains = self._chains.get(person, {})
+        if channel is None or channel.number not in chains:
+            return ()
+        return chains[channel.number].seqs
 
     def _take(self, entry: Entry[PersonLearned | Corrected]) -> None:
         if isinstance(entry.event, Corrected):
@@ -145,3 +138,11 @@ class PersonModels(Projection):
         chain = chains.setdefault(channel.number, Chain(channel=channel))
         if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: made from one that was forgotten
             chain.seqs.append(entry.seq)
+
+
+def _last(seqs: Sequence[int], before: int) -> int:
+    """The last one before an entry; 0: there is none."""
+    last = bisect_left(seqs, before)
+    if not last:
+        return 0
+    return seqs[last - 1]

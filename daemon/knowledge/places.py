@@ -31,7 +31,9 @@ def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
 
 def called_now(known: str, place: str) -> str:
     """What a channel is called by now: as before, where Slack did not say its name."""
-    return place if place.startswith("#") or not known else known
+    if known and not place.startswith("#"):
+        return known
+    return place
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,7 +70,9 @@ class Channel:
         first = last
         while first and self.audiences[first - 1] not in INSIDE:
             first -= 1
-        return self.seqs[first] if 0 < first < last else 0
+        if not 0 < first < last:
+            return 0
+        return self.seqs[first]
 
 
 @dataclass(slots=True, kw_only=True)

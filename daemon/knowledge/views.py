@@ -48,7 +48,9 @@ class Views:
         self._places.fold()
         inside = self._audience(here, before)
         channel = self._places.of(here)
-        opened = channel.opened(before) if channel else 0
+        opened = 0
+        if channel:
+            opened = channel.opened(before)
 
         @cache
         def may_know_here(there: str) -> bool:
