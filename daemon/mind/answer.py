@@ -36,25 +36,32 @@ class Answer:
     @property
     def unfinished(self) -> bool:
         """Is its dialogue cut, because the whole was too long?"""
-        return self.outcome == "cut" and (self._sections.is_open(SAY) or SAY not in self._sections.text)
+        return self.outcome == "cut" and (self._sections.is_open(SAY) or not self._has_dialogue)
+
+    @property
+    def _has_dialogue(self) -> bool:
+        return SAY in self._sections.text
 
     @property
     def heard(self) -> str:
         """The dialogue that came, also of an answer that broke off."""
-        return self._sections.text.get(SAY, "").strip()
+        return self._sections.said(SAY).strip()
 
     @property
     def said(self) -> str | None:
         """The dialogue; None where there is no such section, or where it ends in a thought."""
-        whole = self.usable and SAY in self._sections.text and not self._sections.muted
-        return self.heard if whole else None
+        if not self.usable or not self._has_dialogue or self._sections.muted:
+            return None
+        return self.heard
 
     @property
     def plainly(self) -> str:
         """What may be said where nothing private was asked: the dialogue, or what stands in no section."""
         if not self.usable:
             return ""
-        return self.heard if SAY in self._sections.text else self._sections.outside.strip()
+        if self._has_dialogue:
+            return self.heard
+        return self._sections.outside.strip()
 
     @property
     def thought(self) -> str:
@@ -65,16 +72,24 @@ class Answer:
     def kept(self) -> str:
         """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
         if self.call.event.name == MONOLOGUE:
-            return f"<{ASIDE}>{self.thought}</{ASIDE}>" if self.thought else ""
-        if self.call.event.name == PLAINLY and SAY not in self._sections.text:
-            return f"<{SAY}>{self.plainly}</{SAY}>" if self.plainly else ""
-        return self._sections.kept if self._sections.foreign else self.call.event.text
+            return _tagged(ASIDE, self.thought)
+        if self.call.event.name == PLAINLY and not self._has_dialogue:
+            return _tagged(SAY, self.plainly)
+        if self._sections.foreign:
+            return self._sections.kept
+        return self.call.event.text
 
     @property
     def values(self) -> Mapping[str, str]:
         """What each step came to, by its name."""
         found = self._sections.text
         return {step.name: found[step.tag].strip() for step in STEPS.values() if step.tag in found}
+
+
+def _tagged(tag: str, text: str) -> str:
+    if not text:
+        return ""
+    return f"<{tag}>{text}</{tag}>"
 
 
 def speaks(call: Entry[ModelCall]) -> bool:

@@ -15,7 +15,7 @@ from daemon.kinds import Message, ModelCall, Said, Spoken, StopAsked, Unsaid, mo
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.prompting import feeling, situated
-from daemon.mind.recall import remember
+from daemon.mind.recall import recall
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -69,7 +69,9 @@ async def _quietly(
     if await turn.limit():
         return memory, None
     call = await turn.call(name, memory.with_region("instruction", question), role, None, schema)
-    return memory, call if call.event.outcome == "ok" else None
+    if call.event.outcome != "ok":
+        return memory, None
+    return memory, call
 
 
 async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str = "") -> WorkingMemory:
@@ -82,12 +84,15 @@ async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str 
     if not stops and not heard:
         await speech.settle()
         return memory
-    spoken = await speech.close(f"{heard} …" if heard else sentence(turn, "stopped"))
+    last = f"{heard} …"
+    if not heard:
+        last = sentence(turn, "stopped")
+    spoken = await speech.close(last)
     ended = ended_by(stops, came)
     turn.absorb(ended)
     await turn.withdraw()
     words = [entry for entry in ended if entry.event.text]
-    return memory.with_memory(*map(remember, words), *map(remember, standing(spoken)))
+    return memory.with_memory(*recall([*words, *standing(spoken)]))
 
 
 def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> list[Entry[Said]]:
@@ -101,15 +106,18 @@ def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> 
 def _is_ended(said: Entry[Said], stops: Sequence[Entry[StopAsked]]) -> bool:
     if not isinstance(said.event, Message) or said.event.command:
         return False
-    after = [stop for stop in stops if moment(stop.event.ts) > moment(said.event.ts)]
-    return any(stop.event.user == said.event.user for stop in after)
+    for stop in stops:
+        if stop.event.user == said.event.user and moment(stop.event.ts) > moment(said.event.ts):
+            return True
+    return False
 
 
 async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """There is no answer: whoever waits for one is told so."""
     if not turn.must_answer:
         return memory
-    return memory.with_memory(*map(remember, standing(await turn.say(sentence(turn, "lost_words")))))
+    spoken = await turn.say(sentence(turn, "lost_words"))
+    return memory.with_memory(*recall(standing(spoken)))
 
 
 def without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
@@ -130,5 +138,6 @@ def sentence(turn: Turn, name: str) -> str:
 
 def cut_short(turn: Turn, said: str) -> str:
     """What was said until there was no more room, and that there was none; code in it is closed."""
-    end = f"\n{FENCE}" if said.count(FENCE) % 2 else ""
-    return f"{said}{end}\n\n{sentence(turn, 'cut')}"
+    if said.count(FENCE) % 2:
+        said += f"\n{FENCE}"
+    return f"{said}\n\n{sentence(turn, 'cut')}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from daemon.kinds import Limited
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
-from daemon.mind.wording import LABELS, buttons, fill, labels
+from daemon.mind.recall import recall
+from daemon.mind.wording import LABELS, buttons, labels, worded
 from daemon.process import Answer, Question, Turn
 
 DAY = Limited(resets="day", bound="money")
@@ -31,7 +31,7 @@ def _told(turn: Turn, limited: Limited, sentence: str, **words: str) -> str:
     if limited.resets == "day":
         return turn.text("prompts/sentences/over_budget").strip()
     bound = labels(turn.text(LABELS)).get(limited.bound, limited.bound)
-    return fill(turn.text(f"prompts/sentences/{sentence}"), bound=bound, **words)
+    return worded(turn, f"prompts/sentences/{sentence}", bound=bound, **words)
 
 
 async def _first(turn: Turn, limited: Limited) -> bool:
@@ -53,4 +53,4 @@ async def at_bound(turn: Turn, memory: WorkingMemory, limited: Limited) -> tuple
         answered = await consent(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     spoken = await turn.say(_told(turn, limited, "limit_for_good"))
-    return memory.with_memory(*map(remember, spoken)), False
+    return memory.with_memory(*recall(spoken)), False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from daemon.mind.wording import LABELS, fill, labels
+from collections.abc import Sequence
+
+from daemon.mind.wording import LABELS, labels, worded
 from daemon.process import Turn
 
 
@@ -11,15 +13,20 @@ def traced(turn: Turn) -> str:
     facts = turn.facts()
     if facts is None:
         return turn.text("prompts/sentences/nothing_traced").strip()
-    named = labels(turn.text(LABELS))
-    told = fill(
-        turn.text("prompts/trace"),
-        processes=" → ".join(named.get(process, process) for process in facts.processes),
-        actions=", ".join(named.get(action, action) for action in facts.actions) or "none",
+    told = worded(
+        turn,
+        "prompts/trace",
+        processes=" → ".join(_labelled(turn, facts.processes)),
+        actions=", ".join(_labelled(turn, facts.actions)) or "none",
         calls=str(facts.calls),
         tokens=f"{facts.tokens:,}",
         cost=f"${facts.usd:.4f}",
     )
-    if not facts.link:
-        return told
-    return f"{told}\n{fill(turn.text('prompts/sentences/trace_link'), link=facts.link)}"
+    if facts.link:
+        told += "\n" + worded(turn, "prompts/sentences/trace_link", link=facts.link)
+    return told
+
+
+def _labelled(turn: Turn, names: Sequence[str]) -> list[str]:
+    known = labels(turn.text(LABELS))
+    return [known.get(name, name) for name in names]

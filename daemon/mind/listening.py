@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
@@ -10,8 +11,16 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
-Reader = tuple[Callable[[str], None], Callable[[], str]]
-"""Takes the next piece of an answer; tells what of it is said so far."""
+
+class Reader(Protocol):
+    """Hears one answer as it comes."""
+
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the answer."""
+
+    @property
+    def said(self) -> str:
+        """What of it is said so far."""
 
 
 class Listening:
@@ -34,15 +43,15 @@ class Listening:
     async def _listen(
         self, name: str, role: Role, instruction: str, *, aloud: bool, partial: bool = False
     ) -> Entry[ModelCall]:
-        feed, said_by_now = self._reader()
+        reader = self._reader()
         shown = ""
 
         async def hear(delta: str) -> None:
             nonlocal shown
-            feed(delta)
+            reader.feed(delta)
             if delta.isspace():
                 return
-            said = said_by_now()
+            said = reader.said
             if not said.startswith(shown):
                 await self.speech.hear("")
             shown = said
@@ -50,6 +59,9 @@ class Listening:
                 await self.speech.hear(said)
 
         seen = self.memory.with_region("instruction", instruction)
-        grown, call = await self._turn.talk(name, seen, role, hear if aloud else None, partial=partial)
+        hearing = None
+        if aloud:
+            hearing = hear
+        grown, call = await self._turn.talk(name, seen, role, hearing, partial=partial)
         self.memory = self.memory.with_memory(*grown.heard_since(seen))
         return call

@@ -7,14 +7,14 @@ and only from where it begins outside of code and quotations.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall, PlanMade
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import DELIBERATE
-from daemon.mind.listening import Listening, Reader
+from daemon.mind.listening import Listening
 from daemon.mind.markup import LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
 from daemon.mind.prompting import feeling, situated, timed
@@ -86,7 +86,8 @@ class Final:
             end = self._ends.match(line)
             if end is None:
                 return
-            self._ends, line = None, line[end.end() :]
+            self._ends = None
+            line = line[end.end() :]
         if QUOTED.match(line):
             return
         at = 0
@@ -97,8 +98,7 @@ class Final:
                 break
             at = silent.end()
             if silent["hides"]:
-                fence = silent["fence"]
-                self._ends = re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)" if fence else ".*?-->")
+                self._ends = _end_of(silent["fence"])
                 return
         self._hear(line[at:])
 
@@ -106,6 +106,13 @@ class Final:
         """Text that says something, or stands in the final answer."""
         self._sections.feed(text)
         self.opened = self._sections.is_open(self._tag) or bool(self.text)
+
+
+def _end_of(fence: str | None) -> re.Pattern[str]:
+    """How the block of code with this fence ends, or else a comment."""
+    if not fence:
+        return re.compile(".*?-->")
+    return re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,36 +145,23 @@ class Thinking:
         self._slug = slug
         self._actions = actions
         self._plan_is_open = plan_is_open
-        is_branch = bool(turn.tree.parent)
-        seen = timed(turn, memory) if is_branch else situated(turn, memory)
-        self._speaks = not is_branch
+        self._speaks = not turn.tree.parent
+        seen = timed(turn, memory)
+        if self._speaks:
+            seen = situated(turn, memory)
         self._listening = Listening(turn, seen, self._reader)
         self._before = memory
         self.speech = self._listening.speech
 
-    def _reader(self) -> Reader:
-        """What hears a final answer. Where steps of the plan are open it waits for a plan without any."""
-        coming, before = Final(self._slug), list[str]()
-        may_speak: bool | None = None
-
-        def feed(delta: str) -> None:
-            nonlocal may_speak
-            coming.feed(delta)
-            if may_speak is not None:
-                return
-            before.append(delta)
-            if coming.opened:
-                may_speak = not self._leaves_steps_open("".join(before))
-
-        def said() -> str:
-            return coming.text if may_speak else ""
-
-        return feed, said
+    def _reader(self) -> _AnswerHeard:
+        return _AnswerHeard(self._slug, self._leaves_steps_open)
 
     def _leaves_steps_open(self, text: str) -> bool:
         """Are steps of the plan open after this beginning of an answer?"""
         plan = last_plan(parse(text, slug=self._slug, actions=self._actions))
-        return bool(plan.left) if plan else self._plan_is_open
+        if plan is None:
+            return self._plan_is_open
+        return bool(plan.left)
 
     async def step(self, instruction: str, role: Role = "speak", *, alone: bool = False) -> Thought:
         """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
@@ -176,21 +170,52 @@ class Thinking:
         aloud = self._speaks and not alone
         async with self._turn.showing(feeling(self._turn).status):
             call = await self._listening.ask(DELIBERATE, role, instruction, aloud=aloud)
-        heard = self._listening.memory.conversation[len(self._before.conversation) :]
-        text = call.event.text if call.event.outcome in ("ok", "cut") else ""
+        event = call.event
+        text = ""
+        if event.outcome in ("ok", "cut"):
+            text = event.text
         final = said_finally(text, self._slug, alone=alone)
-        if aloud and call.event.outcome == "cancelled":
-            feed, said = self._reader()
-            for piece in re.split("(?<=>)", call.event.text):  # as it came: a later plan takes nothing back
-                feed(piece)
-            final = said()
+        if aloud and event.outcome == "cancelled":
+            reader = self._reader()
+            for piece in re.split("(?<=>)", event.text):  # as it came: a later plan takes nothing back
+                reader.feed(piece)
+            final = reader.said
         return Thought(
-            memory=self._before.with_memory(*heard),
+            memory=self._before.with_memory(*self._listening.memory.heard_since(self._before)),
             call=call,
             parsed=parse(text, slug=self._slug, actions=self._actions),
             final=final,
-            unfinished=call.event.outcome == "cut" and f"</{self._slug}-response" not in text.lower(),
+            unfinished=event.outcome == "cut" and f"</{self._slug}-response" not in text.lower(),
         )
+
+
+class _AnswerHeard:
+    """Hears a final answer. Where steps of the plan are open it waits for a plan without any."""
+
+    def __init__(self, slug: str, leaves_steps_open: Callable[[str], bool]) -> None:
+        self._final = Final(slug)
+        self._leaves_steps_open = leaves_steps_open
+        self._before: list[str] = []
+        """The answer up to where its final part begins."""
+        self._decided = False
+        self._may_speak = False
+
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the answer."""
+        self._final.feed(delta)
+        if self._decided:
+            return
+        self._before.append(delta)
+        if self._final.opened:
+            self._decided = True
+            self._may_speak = not self._leaves_steps_open("".join(self._before))
+
+    @property
+    def said(self) -> str:
+        """What of it people may read so far."""
+        if not self._may_speak:
+            return ""
+        return self._final.text
 
 
 def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
@@ -203,7 +228,9 @@ def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
     plain = Sections([slug, *ROOTS], [slug, *ROOTS])
     plain.feed(text)
     plain.end()
-    return "" if plain.muted else plain.outside.strip()
+    if plain.muted:
+        return ""
+    return plain.outside.strip()
 
 
 def last_plan(parsed: Parsed) -> PlanMade | None:

@@ -17,11 +17,11 @@ from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import PLAINLY, Answer
 from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound
-from daemon.mind.listening import Listening, Reader
+from daemon.mind.listening import Listening
 from daemon.mind.prompting import feeling, in_sections, situated
-from daemon.mind.recall import remember, remember_answer
+from daemon.mind.recall import recall, remember_answer
 from daemon.mind.sections import Sections
-from daemon.mind.tags import PRIVATE, SAY, STEPS, TAGS
+from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS
 from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
@@ -64,11 +64,14 @@ async def converse(
     """
     heard = memory or turn.memory
     while True:
-        limited = await turn.limit() if bounded else None
+        limited = None
+        if bounded:
+            limited = await turn.limit()
         if limited is None:
             seen = situated(turn, heard).with_region("findings", notes)
             owned = bounded and bool(turn.deciders)
-            if said := await _answered(turn, steps, guidance, seen, role, revise, owned=owned):
+            said = await _answered(turn, steps, guidance, seen, role, revise, owned=owned)
+            if said is not None:
                 return said
             limited = DAY
         heard, on = await at_bound(turn, heard, limited)
@@ -88,16 +91,21 @@ async def _answered(
 ) -> Said | None:
     """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
     chosen = [STEPS[name] for name in steps]
-    spoken = [step for step in chosen if step.tag == SAY]
-    asking = Listening(turn, memory, partial(_reader, revise or _as_it_is))
+    alone = chosen == [DIALOGUE]
+    asking = Listening(turn, memory, partial(_Dialogue, revise))
     async with turn.showing(feeling(turn).status):
-        alone = chosen == spoken
-        name = PLAINLY if alone else "pipeline"
-        answer = Answer(await asking.ask(name, role, in_sections(turn, chosen, guidance)))
-        said = answer.plainly if alone else answer.said
+        question = in_sections(turn, chosen, guidance)
+        if alone:
+            answer = Answer(await asking.ask(PLAINLY, role, question))
+            said: str | None = answer.plainly
+        else:
+            answer = Answer(await asking.ask("pipeline", role, question))
+            said = answer.said
         if not _will_do(turn, answer, said):
-            role = "fallback" if answer.outcome == "refused" else role
-            answer = Answer(await asking.ask(PLAINLY, role, in_sections(turn, spoken, guidance)))
+            if answer.outcome == "refused":
+                role = "fallback"
+            question = in_sections(turn, [DIALOGUE], guidance)
+            answer = Answer(await asking.ask(PLAINLY, role, question))
             said = answer.plainly
         memory = asking.memory
         if answer.outcome == "cancelled":
@@ -108,6 +116,26 @@ async def _answered(
             return None
         revised = await _revised(turn, answer, said or "", revise)
         return await _conclude(turn, memory, asking.speech, answer, revised)
+
+
+class _Dialogue:
+    """Hears what is said in the dialogue section of an answer."""
+
+    def __init__(self, revise: Revise | None) -> None:
+        self._revise = revise
+        self._sections = Sections(TAGS, PRIVATE)
+
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the answer."""
+        self._sections.feed(delta)
+
+    @property
+    def said(self) -> str:
+        """What of it people may read so far."""
+        said = self._sections.said(SAY)
+        if self._revise is None:
+            return said
+        return self._revise(said, False)
 
 
 async def _revised(turn: Turn, answer: Answer, said: str, revise: Revise | None) -> str:
@@ -124,22 +152,34 @@ async def _revised(turn: Turn, answer: Answer, said: str, revise: Revise | None)
 
 def _will_do(turn: Turn, answer: Answer, said: str | None) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
-    later = answer.values.get("next_process") in turn.at_once
-    silent = said is not None and answer.outcome == "ok" and (later or not turn.must_answer)
-    return bool(said) or silent or answer.outcome in ("over-budget", "cancelled")
+    if answer.outcome in ("over-budget", "cancelled") or said:
+        return True
+    return said is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
+
+
+def _may_be_silent(turn: Turn, answer: Answer) -> bool:
+    """Does nobody wait for words, or is the next process at work within this very turn?"""
+    return not turn.must_answer or _goes_on(turn, answer)
+
+
+def _goes_on(turn: Turn, answer: Answer) -> bool:
+    """Does another process go to work at once?"""
+    return answer.values.get("next_process") in turn.at_once
 
 
 async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer, said: str) -> Said:
     """Say it; whoever waits for an answer and gets none hears a sentence of the owner's."""
-    later = answer.values.get("next_process") in turn.at_once
-    spoken = await speech.close(said if later else _worded(turn, answer, said))
-    usable = answer.usable and (bool(said) or later or not turn.must_answer)
+    words = said
+    if not _goes_on(turn, answer):
+        words = _worded(turn, answer, said)
+    spoken = await speech.close(words)
+    usable = answer.usable and (bool(said) or _may_be_silent(turn, answer))
     if answer.outcome == "refused":
         memory = without_question(turn, memory)
     if usable and answer.call.event.text.strip():
         memory = memory.with_memory(remember_answer(answer))
     if not said:
-        memory = memory.with_memory(*map(remember, standing(spoken)))
+        memory = memory.with_memory(*recall(standing(spoken)))
     if not usable:
         return Said(memory=memory, values={})
     await _feel(turn, answer.values.get("emotional_state", ""))
@@ -149,24 +189,19 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
 
 async def _feel(turn: Turn, felt: str) -> None:
     """A mood that is one of the owner's, and another than before, is a fact of this thread."""
-    named = next((name for name in moods(turn.text(MOODS)) if name.casefold() == felt.casefold()), "")
-    if named and named != feeling(turn).name:
-        await turn.once(MoodChanged(mood=named))
+    for name in moods(turn.text(MOODS)):
+        if name.casefold() == felt.casefold():
+            if name != feeling(turn).name:
+                await turn.once(MoodChanged(mood=name))
+            return
 
 
 def _worded(turn: Turn, answer: Answer, said: str) -> str:
     """What people read of this answer."""
-    if not said:
-        silent = "over_budget" if answer.outcome == "over-budget" else "lost_words"
-        return sentence(turn, silent) if turn.must_answer else ""
-    return cut_short(turn, said) if answer.unfinished else said
-
-
-def _as_it_is(text: str, _whole: bool) -> str:
-    return text
-
-
-def _reader(revise: Revise) -> Reader:
-    """What is said in the dialogue section."""
-    coming = Sections(TAGS, PRIVATE)
-    return coming.feed, lambda: revise(coming.said(SAY), False)
+    if said and answer.unfinished:
+        return cut_short(turn, said)
+    if said or not turn.must_answer:
+        return said
+    if answer.outcome == "over-budget":
+        return sentence(turn, "over_budget")
+    return sentence(turn, "lost_words")

@@ -10,69 +10,81 @@ from datetime import UTC, datetime
 
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.tags import SAY, CognitiveStep
-from daemon.mind.wording import MOODS, SOUL, Mood, fill, moods, name_of, when_of
+from daemon.mind.tags import DIALOGUE, CognitiveStep
+from daemon.mind.wording import MOODS, Mood, moods, when_of, worded
 from daemon.process import Turn
 
 
 def feeling(turn: Turn) -> Mood:
     """The mood that the soul is in here, as the owner's file knows it; an unknown one is the file's first."""
-    table = moods(turn.text(MOODS))
-    return table.get(turn.mood) or next(iter(table.values()))
+    known = moods(turn.text(MOODS))
+    first = next(iter(known))
+    return known.get(turn.mood, known[first])
 
 
 def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
-    soul = name_of(turn.text(SOUL))
-    people = listed(entry.event.name for entry in turn.answers)
-    here = fill(turn.text("prompts/person"), names=people, place=turn.place, name=soul)
-    person = "\n\n".join([here, *(_notes(turn, *known) for known in turn.known)])
-    mood = fill(turn.text("prompts/mood"), mood=feeling(turn).name, name=soul)
-    return timed(turn, memory).with_region("person", person).with_region("mood", mood)
+    mood = worded(turn, "prompts/mood", mood=feeling(turn).name)
+    memory = timed(turn, memory).with_region("person", _people(turn))
+    return memory.with_region("mood", mood)
+
+
+def _people(turn: Turn) -> str:
+    """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
+    names = listed(entry.event.name for entry in turn.answers)
+    told = worded(turn, "prompts/person", names=names, place=turn.place)
+    for person, notes in turn.known:
+        known = worded(turn, "prompts/known", person=plain(person), notes=fenced(notes))
+        told += f"\n\n{known}"
+    return told
 
 
 def timed(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory with the time, and nothing else that changes."""
     now = datetime.fromtimestamp(turn.began_at, UTC)
-    date, time = f"{now.day} {now:%B %Y}", f"{now:%H:%M}"
-    today = fill(turn.text("prompts/time"), weekday=f"{now:%A}", date=date, time=time)
+    date = f"{now.day} {now:%B %Y}"
+    today = worded(turn, "prompts/time", weekday=f"{now:%A}", date=date, time=f"{now:%H:%M}")
     return memory.with_region("time", today)
-
-
-def _notes(turn: Turn, person: str, notes: str) -> str:
-    """What is known of someone: never an instruction, whoever made it up."""
-    return fill(turn.text("prompts/known"), person=plain(person), notes=fenced(notes))
 
 
 def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
     """The question of a pipeline: its sections, in order, each worded by the owner."""
-    soul = name_of(turn.text(SOUL))
-    if not turn.must_answer and any(step.tag == SAY for step in steps):
-        guidance = f"{guidance}\n{fill(turn.text('prompts/silence'), name=soul)}".strip()
-    asked = "\n".join(_section(turn, step, soul) for step in steps)
-    frame = "prompts/pipeline" if any(step.private for step in steps) else "prompts/plain"
-    return fill(turn.text(frame), sections=asked, guidance=guidance, name=soul)
+    if DIALOGUE in steps and not turn.must_answer:
+        silence = worded(turn, "prompts/silence")
+        guidance = f"{guidance}\n{silence}".strip()
+    frame = "prompts/plain"
+    if any(step.private for step in steps):
+        frame = "prompts/pipeline"
+    asked = [_section(turn, step) for step in steps]
+    return worded(turn, frame, sections="\n".join(asked), guidance=guidance)
 
 
-def _section(turn: Turn, step: CognitiveStep, soul: str) -> str:
+def _section(turn: Turn, step: CognitiveStep) -> str:
     mood = feeling(turn)
-    return fill(
-        turn.text(step.prompt),
+    verb = mood.says
+    if step.private:
+        verb = mood.thinks
+    reasons = ""
+    if step.name == "next_process":
+        reasons = _reasons(turn)
+    return worded(
+        turn,
+        step.prompt,
         tag=step.tag,
-        name=soul,
-        verb=mood.thinks if step.private else mood.says,
+        verb=verb,
         moods=", ".join(moods(turn.text(MOODS))),
         processes=", ".join(turn.processes),
-        reasons=_reasons(turn, soul) if step.name == "next_process" else "",
+        reasons=reasons,
     )
 
 
-def _reasons(turn: Turn, soul: str) -> str:
+def _reasons(turn: Turn) -> str:
     """When one goes over into which process, as each of them says, or its playbook."""
     said = []
     for name, sources in turn.processes.items():
         for source in sources:
-            if when := when_of(source, turn.text(source), soul):
+            when = when_of(turn, source)
+            if when:
                 said.append(f"{name}: {when}")
                 break
     return " ".join(said)

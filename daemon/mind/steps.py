@@ -25,7 +25,7 @@ from daemon.mind.recall import remember
 from daemon.mind.schemas import answer_schema
 from daemon.mind.sections import spoken
 from daemon.mind.tags import STEPS
-from daemon.mind.wording import SOUL, fill, name_of
+from daemon.mind.wording import worded
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -165,7 +165,7 @@ async def extracted(
         try:
             value = read(call.event.text, model)
         except Unreadable as error:
-            wrong = fill(turn.text("prompts/steps/unreadable"), error=fenced(str(error)))
+            wrong = _words(turn, "unreadable", error=fenced(str(error)))
             asked = f"{question}\n\n{wrong}"
         else:
             return memory.with_memory(remember(call)), value
@@ -191,4 +191,4 @@ def read(reply: str, model: type[M]) -> M:
 
 def _words(turn: Turn, step: str, **words: str) -> str:
     """The owner's question of a step."""
-    return fill(turn.text(f"prompts/steps/{step}"), name=name_of(turn.text(SOUL)), **words)
+    return worded(turn, f"prompts/steps/{step}", **words)

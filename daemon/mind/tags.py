@@ -22,17 +22,17 @@ class CognitiveStep:
         return f"prompts/steps/{self.name}"
 
 
-STEPS = {
-    step.name: step
-    for step in (
-        CognitiveStep(name="internal_monologue", tag="aside", private=True),
-        CognitiveStep(name="external_dialogue", tag="say"),
-        CognitiveStep(name="emotional_state", tag="mood"),
-        CognitiveStep(name="next_process", tag="next"),
-        CognitiveStep(name="learned", tag="learned"),
-    )
-}
-TAGS = tuple(step.tag for step in STEPS.values())
-PRIVATE = frozenset(step.tag for step in STEPS.values() if step.private)
-SAY = STEPS["external_dialogue"].tag
-ASIDE = STEPS["internal_monologue"].tag
+DIALOGUE = CognitiveStep(name="external_dialogue", tag="say")
+MONOLOGUE = CognitiveStep(name="internal_monologue", tag="aside", private=True)
+_ALL = (
+    MONOLOGUE,
+    DIALOGUE,
+    CognitiveStep(name="emotional_state", tag="mood"),
+    CognitiveStep(name="next_process", tag="next"),
+    CognitiveStep(name="learned", tag="learned"),
+)
+STEPS = {step.name: step for step in _ALL}
+TAGS = tuple(step.tag for step in _ALL)
+ASIDE = MONOLOGUE.tag
+SAY = DIALOGUE.tag
+PRIVATE = frozenset({ASIDE})

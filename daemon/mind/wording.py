@@ -8,7 +8,7 @@ in its own file. Each file in playbooks/ is one, too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
 
@@ -16,7 +16,7 @@ from daemon.mind.choosing import CHOOSING, faults
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.tags import STEPS
 from daemon.ports import Choice
-from daemon.process import MentalProcess, Words
+from daemon.process import MentalProcess, Turn, Words
 
 SOUL = "soul"
 SYSTEM = "prompts/system"
@@ -111,15 +111,18 @@ class Catalogue:
 
 def catalogue(processes: Iterable[object], *more: Mapping[str, Words]) -> Catalogue:
     """The texts of the soul, with those that these processes need, and `more`."""
-    texts, defaults = dict(WORDING), dict[str, str]()
+    texts = dict(WORDING)
+    defaults: dict[str, str] = {}
     for needed in more:
         texts |= needed
     for process in processes:
-        if isinstance(process, MentalProcess):
-            texts |= process.texts
-            if process.when:
-                texts[WHEN + process.name] = NAMED
-                defaults[WHEN + process.name] = process.when
+        if not isinstance(process, MentalProcess):
+            continue
+        texts |= process.texts
+        if process.when:
+            name = WHEN + process.name
+            texts[name] = NAMED
+            defaults[name] = process.when
     return Catalogue(texts=texts, defaults=defaults)
 
 
@@ -144,23 +147,11 @@ def fault(name: str, text: str, words: Words | None = None) -> str | None:
         return "it is empty"
     if name.startswith(PLAYBOOKS):
         return _playbook_fault(name.removeprefix(PLAYBOOKS), text)
-    if name == MOODS:
-        return None if moods(text) else "it has no line of the form `- mood: thinks | says | is thinking…`"
+    if name == MOODS and not moods(text):
+        return "it has no line of the form `- mood: thinks | says | is thinking…`"
     if name == CHOOSING:
         return "; ".join(faults(text)) or None
-    words = words or WORDING[name]
-    if words.may is None:
-        return None
-    template = Template(text)
-    if not template.is_valid():
-        return "it has a `$` that begins no placeholder (write `$$` for a dollar sign)"
-    used = set(template.get_identifiers())
-    if strange := used - set(words.may):
-        known = ", ".join(f"${word}" for word in sorted(words.may)) or "none"
-        return f"it uses ${', $'.join(sorted(strange))}; it may use: {known}"
-    if words.must and words.must not in used:
-        return f"it lacks ${words.must}, without which it asks for nothing"
-    return None
+    return _template_fault(Template(text), words or WORDING[name])
 
 
 def _playbook_fault(name: str, text: str) -> str | None:
@@ -171,11 +162,31 @@ def _playbook_fault(name: str, text: str) -> str | None:
     return None
 
 
-def when_of(source: str, text: str, soul: str) -> str:
+def _template_fault(template: Template, words: Words) -> str | None:
+    if words.may is None:
+        return None
+    if not template.is_valid():
+        return "it has a `$` that begins no placeholder (write `$$` for a dollar sign)"
+    used = set(template.get_identifiers())
+    strange = sorted(used.difference(words.may))
+    if strange:
+        known = [f"${word}" for word in sorted(words.may)]
+        return f"it uses ${', $'.join(strange)}; it may use: {', '.join(known) or 'none'}"
+    if words.must and words.must not in used:
+        return f"it lacks ${words.must}, without which it asks for nothing"
+    return None
+
+
+def when_of(turn: Turn, source: str) -> str:
     """When one goes over into a process: as its playbook says, if it does, or a text of its own."""
     if source.startswith(PLAYBOOKS):
-        return playbook(source.removeprefix(PLAYBOOKS), text).when
-    return fill(text, name=soul)
+        return playbook(source.removeprefix(PLAYBOOKS), turn.text(source)).when
+    return worded(turn, source)
+
+
+def worded(turn: Turn, name: str, **words: str) -> str:
+    """A text of the owner's as this turn has it, filled; `name` (the soul's) is known."""
+    return fill(turn.text(name), name=name_of(turn.text(SOUL)), **words)
 
 
 def fill(text: str, /, **words: str) -> str:
@@ -185,36 +196,40 @@ def fill(text: str, /, **words: str) -> str:
 
 def labels(text: str) -> dict[str, str]:
     """Short words for buttons and the status line: lines `- meaning: label`; all others are notes."""
-    found = {}
-    for line in (line for line in text.splitlines() if line.startswith("- ")):
-        name, _, label = line.removeprefix("- ").partition(":")
-        if label.strip():
-            found[name.strip()] = label.strip()
-    return found
+    return {meaning: label for meaning, label in _listed(text) if label}
+
+
+def _listed(text: str) -> Iterator[tuple[str, str]]:
+    """The lines `- name: value` of a text."""
+    for line in text.splitlines():
+        if line.startswith("- "):
+            name, _, value = line.removeprefix("- ").partition(":")
+            yield name.strip(), value.strip()
 
 
 def buttons(text: str, yes: str, no: str) -> tuple[Choice, Choice]:
     """The two buttons under a question whose answers are these, as this file of labels calls them."""
     known = labels(text)
-    return (
-        Choice(label=known.get(yes, yes), value=yes, style="primary"),
-        Choice(label=known.get(no, no), value=no, style="danger"),
-    )
+    agree = Choice(label=known.get(yes, yes), value=yes, style="primary")
+    decline = Choice(label=known.get(no, no), value=no, style="danger")
+    return agree, decline
 
 
 @functools.lru_cache
 def moods(text: str) -> Mapping[str, Mood]:
     """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
     found = {}
-    for line in (line for line in text.splitlines() if line.startswith("- ")):
-        name, colon, verbs = line.removeprefix("- ").partition(":")
+    for name, verbs in _listed(text):
         parts = [part.strip() for part in verbs.split("|")]
-        if colon and len(parts) == 3 and all(parts):
-            found[name.strip()] = Mood(name=name.strip(), thinks=parts[0], says=parts[1], status=parts[2])
+        if len(parts) == 3 and all(parts):
+            thinks, says, status = parts
+            found[name] = Mood(name=name, thinks=thinks, says=says, status=status)
     return found
 
 
 def name_of(soul: str) -> str:
     """The soul's name: the first heading of its character."""
-    heads = (line.removeprefix("# ").strip() for line in soul.splitlines() if line.startswith("# "))
-    return next(heads, "Soul")
+    for line in soul.splitlines():
+        if line.startswith("# "):
+            return line.removeprefix("# ").strip()
+    return "Soul"

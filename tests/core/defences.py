@@ -260,8 +260,8 @@ THINKING = (
     rule(
         "refusal: another model is asked",
         "mind/pipeline.py",
-        'role = "fallback" if answer.outcome == "refused" else role',
-        "pass",
+        'if answer.outcome == "refused":\n                role',
+        "if False:\n                role",
         f"{STRUCK}[refusal]",
     ),
 )

@@ -190,8 +190,8 @@ KEEPS_TO_ITSELF = (
     rule(
         "what a run says outside of its dialogue is not spoken",
         "mind/answer.py",
-        "return self.heard if whole else None",
-        "return self.heard if whole else self._sections.outside.strip() or None",
+        "            return None\n        return self.heard\n",
+        "            return self._sections.outside.strip() or None\n        return self.heard\n",
         PRIVATE + "test_not_even_where_it_says_nothing_else",
     ),
     rule(

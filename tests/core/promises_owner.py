@@ -267,7 +267,7 @@ BOUNDS = (
     rule(
         "limits are asked before each call of a pipeline",
         "mind/pipeline.py",
-        "limited = await turn.limit() if bounded else None",
+        "limited = await turn.limit()",
         "limited = None",
         BOUNDED + "test_without_an_owner_it_says_so_and_offers_nothing",
     ),
