@@ -32,6 +32,8 @@ OPENS_BLOCK = re.compile(r"[^`<\n]*$", re.MULTILINE)
 CLOSES_BLOCK = re.compile(r"^[ \t]*(?P<run>`{3,}|~{3,})[ \t]*(?=$|</)", re.MULTILINE)
 LAST_TAG = re.compile(r"</(?P<name>[^\W\d][\w.-]*)\s*>[ \t]*$")
 
+SECTION_ENDS = {"comment": "-->", "cdata": "]]>"}
+
 Kind = Literal["open", "close", "empty", "broken", "comment", "cdata", "doctype", "unclosed code"]
 
 
@@ -64,26 +66,24 @@ class Markup:
         self.text = text
         self.tags: list[Tag] = []
         self.closed_by: dict[int, Tag] = {}
-        """By the place of the opening tag in `tags`."""
+        """By where the opening tag begins."""
         self._known = known
         self._open: dict[str, list[int]] = {}
         self._never: set[str] = set()
-        """What ends comments and CDATA sections, and does not come any more."""
-        self._longest: dict[str, int] = {}
-        """Fences of a sign that are as long as this, or longer, are not closed any more."""
+        """Whether comments or CDATA sections are not closed any more."""
+        self._unclosed: set[str] = set()
+        """Fences that begin so are not closed any more."""
         self._fences = list(CLOSES_BLOCK.finditer(text))
         self._spans = _spans(text)
         self._read()
         self._starts = [tag.start for tag in self.tags]
 
-    def first_from(self, position: int) -> int:
-        """The place of the first tag that begins there or later."""
-        return bisect_left(self._starts, position)
-
-    def between(self, start: int, end: int) -> Iterator[tuple[int, Tag]]:
-        """The tags that begin there, with their places."""
-        for place in range(self.first_from(start), self.first_from(end)):
-            yield place, self.tags[place]
+    def between(self, start: int, end: int) -> Iterator[Tag]:
+        """The tags that begin there."""
+        first = bisect_left(self._starts, start)
+        last = bisect_left(self._starts, end)
+        for place in range(first, last):
+            yield self.tags[place]
 
     def _read(self) -> None:
         position = 0
@@ -97,14 +97,12 @@ class Markup:
                 case "comment" | "cdata" as kind:
                     position = self._section(token, kind)
                 case "doctype":
-                    self.tags.append(Tag(kind="doctype", start=token.start(), end=token.end()))
-                    position = token.end()
+                    position = self._add("doctype", token.start(), token.end())
                 case _:
-                    self._tag(token)
-                    position = token.end()
+                    position = self._tag(token)
             token = TOKEN.search(self.text, position)
 
-    def _tag(self, token: re.Match[str]) -> None:
+    def _tag(self, token: re.Match[str]) -> int:
         name = token["name"]
         kind: Kind = "open"
         if token["slash"]:
@@ -113,40 +111,43 @@ class Markup:
             kind = "broken"
         elif token["attributes"].endswith("/"):
             kind = "empty"
-        if not token["end"] and name not in self._known:
-            return
-        self._add(Tag(kind=kind, name=name, start=token.start(), end=token.end()))
+        if token["end"] or name in self._known:
+            self._add(kind, token.start(), token.end(), name)
+        return token.end()
 
-    def _add(self, tag: Tag) -> None:
-        opened = self._open.setdefault(tag.name, [])
-        if tag.kind in ("open", "broken"):
-            opened.append(len(self.tags))
-        elif tag.kind == "close" and opened:
-            self.closed_by[opened.pop()] = tag
+    def _add(self, kind: Kind, start: int, end: int, name: str = "") -> int:
+        """Returns where the text goes on."""
+        tag = Tag(kind=kind, start=start, end=end, name=name)
         self.tags.append(tag)
+        opened = self._open.setdefault(name, [])
+        if kind in ("open", "broken"):
+            opened.append(start)
+        elif kind == "close" and opened:
+            self.closed_by[opened.pop()] = tag
+        return end
 
     def _section(self, token: re.Match[str], kind: Literal["comment", "cdata"]) -> int:
         """Past a comment or a CDATA section; one that is never closed is text."""
-        end = "-->" if kind == "comment" else "]]>"
-        found = -1 if end in self._never else self.text.find(end, token.end())
+        closing = SECTION_ENDS[kind]
+        found = -1
+        if kind not in self._never:
+            found = self.text.find(closing, token.end())
         if found < 0:
-            self._never.add(end)
+            self._never.add(kind)
             return token.end()
-        self.tags.append(Tag(kind=kind, start=token.start(), end=found + len(end)))
-        return found + len(end)
+        return self._add(kind, token.start(), found + len(closing))
 
     def _quotation(self, token: re.Match[str]) -> int:
         """Past a line that is quoted; a tag at its end may close what began before it."""
         last = LAST_TAG.search(token[0])
         if not last or not self._open.get(last["name"]) or f"<{last['name']}" in token[0]:
             return token.end()
-        start = token.start() + last.start()
-        self._add(Tag(kind="close", name=last["name"], start=start, end=token.end()))
-        return token.end()
+        return self._add("close", token.start() + last.start(), token.end(), last["name"])
 
     def _code(self, token: re.Match[str], after: int) -> int:
         """Past what is code. `after` is where the token before this one ended."""
-        run, start, end = token["run"], token.start(), token.end()
+        run = token["run"]
+        start, end = token.span()
         line = max(self.text.rfind("\n", after, start) + 1, after)
         at_start = line == 0 or self.text[line - 1] in "\n>"
         alone = run[0] == "~" or OPENS_BLOCK.match(self.text, end)
@@ -156,17 +157,16 @@ class Markup:
 
     def _block(self, run: str, start: int, end: int) -> int:
         """Past a block of code. One that is never closed holds all the rest, but nothing within a payload."""
-        sign, size = run[0], len(run)
-        if size < self._longest.get(sign, size + 1):
-            for place in range(bisect_left(self._fences, end, key=re.Match.start), len(self._fences)):
+        if not run.startswith(tuple(self._unclosed)):
+            following = bisect_left(self._fences, end, key=re.Match.start)
+            for place in range(following, len(self._fences)):
                 closing = self._fences[place]
                 if closing["run"].startswith(run):
                     return closing.end()
-            self._longest[sign] = size
+            self._unclosed.add(run)
         if any(self._open.get(name) for name in self._known):
             return end
-        self.tags.append(Tag(kind="unclosed code", start=start, end=len(self.text)))
-        return len(self.text)
+        return self._add("unclosed code", start, len(self.text))
 
 
 def _spans(text: str) -> dict[int, int]:

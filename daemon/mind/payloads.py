@@ -181,12 +181,8 @@ class _Reading:
         `within`: in a self-call, where another one is none.
         """
         words = []
-        tags = self._markup.tags
-        place = self._markup.first_from(start)
-        while place < len(tags) and tags[place].start < end:
-            tag = tags[place]
-            if tag.name not in self._known:
-                place += 1
+        for tag in self._markup.between(start, end):
+            if tag.start < start or tag.name not in self._known:
                 continue
             if self._begun == MOST_PAYLOADS and tag.kind != "close" and tag.name != THOUGHT:
                 self._note(tag.start, TOO_MANY, repaired=False)
@@ -199,29 +195,26 @@ class _Reading:
                 self._note(tag.start, f"</{tag.name}> closes nothing: leave it out, or open it first.")
                 start = tag.end
             else:
-                start = self._take(place, end)
-            place = self._markup.first_from(start)
+                start = self._take(tag, end)
         return [*words, (start, end)]
 
-    def _take(self, place: int, end: int) -> int:
+    def _take(self, tag: Tag, end: int) -> int:
         """Read a payload or thought that ends there at the latest. Returns where the text goes on."""
-        tag = self._markup.tags[place]
-        extent = self._extent(place, end, self._known)
+        extent = self._extent(tag, end, self._known)
         if tag.name == THOUGHT and tag.begins:
             self._thought.append((tag.start, self._decoded(extent.start, extent.end)))
             return extent.after
         self._begun += 1
         try:
-            self._payloads.append(self._payload(place, extent))
+            self._payloads.append(self._payload(tag, extent))
         except Unreadable as error:
             self._fault(error.position, str(error))
             self._thought.append((tag.start, self._text[tag.start : extent.after]))
         return extent.after
 
-    def _payload(self, place: int, extent: Extent) -> Payload:
-        tag = self._markup.tags[place]
+    def _payload(self, tag: Tag, extent: Extent) -> Payload:
         if tag.name != self._slug:
-            return self._element(place, extent, depth=1)
+            return self._element(tag, extent, depth=1)
         attributes = self._attributes(tag)
         words = self._level(extent.start, extent.end, within=True)
         texts = [self._decoded(start, end) for start, end in words]
@@ -244,8 +237,7 @@ class _Reading:
             position=tag.start,
         )
 
-    def _element(self, place: int, extent: Extent, depth: int) -> Payload:
-        tag = self._markup.tags[place]
+    def _element(self, tag: Tag, extent: Extent, depth: int) -> Payload:
         if depth > DEEPEST:
             raise Unreadable(tag.start, f"The tags stand too deep in each other: at most {DEEPEST} may.")
         if depth > 1:
@@ -270,22 +262,21 @@ class _Reading:
         texts.append(self._decoded(start, extent.end))
         return self._made(tag, extent, attributes, texts, children)
 
-    def _child(self, parent: Tag, start: int, end: int) -> int | None:
-        """The place of the next child in this rest of an element: a part, or a tag with which it begins."""
+    def _child(self, parent: Tag, start: int, end: int) -> Tag | None:
+        """The next child in this rest of an element: a part, or a tag with which it begins."""
         if parent.name in self._words_only:
             return None
         part = PARTS.get(parent.name)
-        for place, tag in self._markup.between(start, end):
+        for tag in self._markup.between(start, end):
             if part is None and (not tag.begins or self._text[start : tag.start].strip()):
                 return None
             if tag.begins and part in (None, tag.name):
-                return place
+                return tag
         return None
 
-    def _extent(self, place: int, end: int, until: Collection[str]) -> Extent:
+    def _extent(self, tag: Tag, end: int, until: Collection[str]) -> Extent:
         """Of an element; one that is not closed ends before the next that begins of `until`, or at `end`."""
-        tag = self._markup.tags[place]
-        closing = self._markup.closed_by.get(place)
+        closing = self._markup.closed_by.get(tag.start)
         if tag.kind == "empty":
             return Extent(start=tag.end, end=tag.end, after=tag.end)
         if closing and closing.end <= end:
@@ -294,7 +285,7 @@ class _Reading:
             self._note(tag.start, f"<{tag.name}> was not closed where it should be: write </{tag.name}>.")
         if not until:
             return Extent(start=tag.end, end=end, after=end)
-        for _, other in self._markup.between(tag.end, end):
+        for other in self._markup.between(tag.end, end):
             if other.name in until and other.kind != "close":
                 end = other.start
                 break
@@ -315,7 +306,7 @@ class _Reading:
     def _decoded(self, start: int, end: int) -> str:
         """The words between these: entities decoded, comments left out, tags as they were written."""
         pieces = []
-        for _, tag in self._markup.between(start, end):
+        for tag in self._markup.between(start, end):
             if tag.kind in ("comment", "cdata"):
                 pieces.append(decoded(self._text[start : tag.start]))
                 if tag.kind == "cdata":
