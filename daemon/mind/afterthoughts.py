@@ -47,7 +47,8 @@ def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE
     `long` is how many characters are too many, `whole` how many stay. While it grows by less than a step this
     is the same.
     """
-    upto, ends = 0, list[tuple[int, int]]()
+    upto = 0
+    ends: list[tuple[int, int]] = []  # of each exchange: after how many characters, and its last entry
     for memory, following in pairwise(conversation):
         upto += len(memory.content)
         if memory.role == "assistant" and following.role == "user" and memory.seq:
@@ -56,5 +57,8 @@ def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE
     if size <= long:
         return 0
     most = (size - whole) // STEP * STEP
-    old_enough = [seq for upto, seq in ends[: 1 - FEW] if upto <= most]
-    return old_enough[-1] if old_enough else 0
+    last = 0
+    for upto, seq in ends[: 1 - FEW]:
+        if upto <= most:
+            last = seq
+    return last

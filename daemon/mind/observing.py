@@ -34,22 +34,25 @@ def observation(execution: Execution) -> str:
     if execution.stdout:
         shown.append(execution.stdout.rstrip("\n"))
     elif execution.value is not None:
-        value = execution.value
-        shown.append(value if isinstance(value, str) else written_out(value))
+        shown.append(plainly(execution.value))
     if execution.stderr:
         shown.append(f"stderr: {execution.stderr.rstrip()}")
     if execution.error:
         shown.append(execution.error.rstrip())
-    text = cut("\n".join(shown)) if shown else "(no output)"
+    text = "(no output)"
+    if shown:
+        text = cut("\n".join(shown))
     return f"{text}\n{_variables(execution.variables)}".rstrip()
 
 
 def _variables(variables: Mapping[str, str]) -> str:
-    named = [f"{_short(name)}: {_short(type)}" for name, type in list(variables.items())[-LISTED:]]
-    more = len(variables) - len(named)
+    if not variables:
+        return ""
+    named = [f"{_short(name)}: {_short(type)}" for name, type in variables.items()]
+    more = len(named) - LISTED
     if more > 0:
-        named.insert(0, f"{more} more")
-    return f"[variables: {', '.join(named)}]" if named else ""
+        named[:more] = [f"{more} more"]
+    return f"[variables: {', '.join(named)}]"
 
 
 def final_text(value: Any) -> str:
@@ -75,7 +78,8 @@ def _canonical(value: Any) -> str:
         case set() | frozenset():
             return f"{{{', '.join(sorted(map(_canonical, value)))}}}"
         case Mapping():
-            return f"{{{', '.join(f'{_canonical(key)}: {_canonical(one)}' for key, one in value.items())}}}"
+            entries = [f"{_canonical(key)}: {_canonical(one)}" for key, one in value.items()]
+            return f"{{{', '.join(entries)}}}"
         case list() | tuple():
             return f"[{', '.join(map(_canonical, value))}]"
     return written_out(value)
@@ -87,6 +91,13 @@ def written_out(value: Any) -> str:
         return repr(value)
     except (ValueError, RecursionError):
         return f"<{type(value).__name__}>"
+
+
+def plainly(value: Any) -> str:
+    """A text as it is, any other value as Python writes it."""
+    if isinstance(value, str):
+        return value
+    return written_out(value)
 
 
 def shape(context: Any) -> str:
@@ -130,12 +141,16 @@ def _head(text: str) -> str:
 
 
 def _begins(part: Any) -> str:
-    text = part if isinstance(part, str) else written_out(part)[: HEAD * 2]
-    return f"{text[:HEAD]} …" if len(text) > HEAD else text
+    text = plainly(part)
+    if len(text) <= HEAD:
+        return text
+    return f"{text[:HEAD]} …"
 
 
 def _short(name: str) -> str:
-    return f"{name[:LONGEST]}…" if len(name) > LONGEST else name
+    if len(name) <= LONGEST:
+        return name
+    return f"{name[:LONGEST]}…"
 
 
 def characters(part: Any) -> int:
@@ -159,7 +174,8 @@ def as_text(context: Any, depth: int = 0) -> str:
     if isinstance(context, str):
         return context
     if isinstance(context, Mapping) and depth < DEEPEST:
-        return "\n\n".join(f"{_name(name)}:\n{as_text(part, depth + 1)}" for name, part in context.items())
+        parts = [f"{plainly(name)}:\n{as_text(part, depth + 1)}" for name, part in context.items()]
+        return "\n\n".join(parts)
     if isinstance(context, list | tuple) and depth < DEEPEST:
         return "\n\n".join(as_text(part, depth + 1) for part in context)
     return written_out(context)
@@ -168,7 +184,3 @@ def as_text(context: Any, depth: int = 0) -> str:
 def is_short(context: Any, most: int) -> bool:
     """Has the whole of it fewer characters than this, names and all?"""
     return characters(context) < most and len(as_text(context)) < most
-
-
-def _name(key: Any) -> str:
-    return key if isinstance(key, str) else written_out(key)

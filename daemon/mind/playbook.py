@@ -9,7 +9,7 @@ import functools
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -59,7 +59,8 @@ class Playbook:
     @property
     def text(self) -> str:
         """The rules and the words, as the model reads them."""
-        return "\n\n".join(filter(None, ("\n".join(f"- {rule}" for rule in self.rules), self.words)))
+        rules = "\n".join(f"- {rule}" for rule in self.rules)
+        return f"{rules}\n\n{self.words}".strip("\n")
 
 
 @functools.lru_cache
@@ -77,7 +78,8 @@ def playbook(name: str, text: str) -> Playbook:
         front = _Front.model_validate(_read(parts[1]))
     except ValidationError as error:
         raise ValueError("; ".join(map(_said, error.errors()))) from None
-    if problems := [*_contradictions(name, front)]:
+    problems = list(_contradictions(name, front))
+    if problems:
         raise ValueError("; ".join(problems))
     limits = front.limits
     return Playbook(
@@ -94,6 +96,10 @@ def playbook(name: str, text: str) -> Playbook:
     )
 
 
+def _seconds(given: object) -> float:
+    return duration(str(given))
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, str_min_length=1)
 
@@ -103,7 +109,7 @@ class _Bounds(_Strict):
     calls: int | None = Field(default=None, ge=1)
     tokens: int | None = Field(default=None, ge=1)
     usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    time: Annotated[float, BeforeValidator(lambda given: duration(str(given))), Field(gt=0)] | None = None
+    time: Annotated[float, BeforeValidator(_seconds), Field(gt=0)] | None = None
 
 
 class _Front(_Strict):
@@ -120,11 +126,15 @@ class _Plain(yaml.BaseLoader):
     """YAML in which every value is a text (no "no" that means false), and no key stands twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = Counter(str(key.value) for key, _ in node.value)
-        twice = [key for key, times in keys.items() if times > 1]
+        twice = _twice(str(key.value) for key, _ in node.value)
         if twice:
             raise ValueError(f"it says `{twice[0]}` twice: take one away")
         return super().construct_mapping(node, deep)
+
+
+def _twice(names: Iterable[str]) -> Sequence[str]:
+    """Those of these names that stand there more than once."""
+    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def _read(front: str) -> Any:
@@ -134,8 +144,9 @@ def _read(front: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        # Counted as in the file, where a line `---` stands above.
-        where = f"line {mark.line + 2} of it" if mark else "its front matter"
+        where = "its front matter"
+        if mark:  # counted as in the file, where a line `---` stands above
+            where = f"line {mark.line + 2} of it"
         raise ValueError(
             f"{where} cannot be read ({problem}): put a text that holds a colon in quotes"
         ) from None
@@ -147,21 +158,25 @@ def _read(front: str) -> Any:
 def _said(error: Mapping[str, Any]) -> str:
     """A sentence of pydantic's, for the owner."""
     key = ".".join(part for part in error["loc"] if isinstance(part, str))
-    where, got = f"`{key}`" if key else "its front matter", reprlib.repr(error["input"])
-    if error["type"] == "missing":
-        return f"{where} is missing: write a line `{key}: …`"
-    if error["type"] == "extra_forbidden":
-        known = _Front if len(error["loc"]) == 1 else _Bounds
-        return f"{where} is not known here: write one of {', '.join(known.model_fields)}"
-    if error["type"] == "value_error":
-        return f"{where} {error['ctx']['error']}"
-    return f"{where} is {got}, " + SHAPES.get(error["type"], f"but {error['msg'].replace('Input', 'it')}")
+    where = "its front matter"
+    if key:
+        where = f"`{key}`"
+    match error["type"]:
+        case "missing":
+            return f"{where} is missing: write a line `{key}: …`"
+        case "extra_forbidden" if len(error["loc"]) == 1:
+            return f"{where} is not known here: write one of {', '.join(_Front.model_fields)}"
+        case "extra_forbidden":
+            return f"{where} is not known here: write one of {', '.join(_Bounds.model_fields)}"
+        case "value_error":
+            return f"{where} {error['ctx']['error']}"
+    wrong = SHAPES.get(error["type"], f"but {error['msg'].replace('Input', 'it')}")
+    return f"{where} is {reprlib.repr(error['input'])}, {wrong}"
 
 
 def _contradictions(name: str, front: _Front) -> Iterator[str]:
     """What no single value says wrong."""
-    for action, times in Counter(front.actions).items():
-        if times > 1:
-            yield f"the action {action} stands there twice: take one away"
+    for action in _twice(front.actions):
+        yield f"the action {action} stands there twice: take one away"
     if name in front.transitions:
         yield f"it has a transition to itself: take `{name}` out of `transitions`"

@@ -56,17 +56,18 @@ def remember(entry: Entry[Any]) -> Memory:
     """How an entry looks to the model. What people wrote is fenced: it is never the owner's word."""
     if entry.forgotten:
         return _forgotten(entry.forgotten)
+    seq = entry.seq
     match entry.event:
         case Forgotten():
-            return _forgotten(entry.seq)
+            return _forgotten(seq)
         case Text(text=text):
             sha = entry.key.removeprefix("text:")
-            return Memory(role="system", content=text, name=sha, region=CORE, seq=entry.seq)
+            return Memory(role="system", content=text, name=sha, region=CORE, seq=seq)
         case ModelCall() | Spoken():
-            return Memory(role="assistant", content=_own_words(entry), seq=entry.seq)
+            return Memory(role="assistant", content=_own_words(entry), seq=seq)
         case Said() as said:
-            return Memory(role="user", content=_message(said), name=said.name, seq=entry.seq)
-    return Memory(role="user", content=_told(entry), seq=entry.seq)
+            return Memory(role="user", content=_said(said), name=said.name, seq=seq)
+    return Memory(role="user", content=_told(entry), seq=seq)
 
 
 def _own_words(entry: Entry[ModelCall | Spoken]) -> str:
@@ -118,16 +119,16 @@ def _forgotten(seq: int) -> Memory:
 
 def recall(kept: Iterable[Entry[Any]]) -> tuple[Memory, ...]:
     """What ended turns chose to keep, in the order in which they returned it."""
-    return tuple(remember(entry) for entry in kept)
+    return tuple(map(remember, kept))
 
 
 def seen_by(
     call: Entry[ModelCall], text: Callable[[str], Entry[Text]], at: Callable[[int], Entry[Any]]
 ) -> WorkingMemory:
     """What a model call saw: its texts by hash, its conversation by seq, and its trailing text."""
-    core = [remember(text(sha)) for sha in call.event.texts]
-    conversation = [remember(at(seq)) for seq in conversation_of(call.event, at)]
-    memory = working_memory([*core, *conversation])
+    core = [text(sha) for sha in call.event.texts]
+    conversation = [at(seq) for seq in conversation_of(call.event, at)]
+    memory = working_memory(recall([*core, *conversation]))
     return memory.with_region("instruction", call.event.trailing)
 
 
@@ -141,7 +142,9 @@ def conversation_of(call: ModelCall, at: Callable[[int], Entry[Any]]) -> Iterato
 def listed(names: Iterable[str]) -> str:
     """Names for a sentence, each once: Alice, or Alice and Bob."""
     *most, last = dict.fromkeys(map(plain, names))
-    return f"{', '.join(most)} and {last}" if most else last
+    if not most:
+        return last
+    return f"{', '.join(most)} and {last}"
 
 
 def plain(name: str) -> str:
@@ -156,7 +159,9 @@ def fenced(text: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """No more of it than so many characters."""
-    return text if len(text) <= most else f"{text[:most]} […]"
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} […]"
 
 
 def framed(tag: str, text: str, **attributes: str) -> str:
@@ -167,18 +172,28 @@ def framed(tag: str, text: str, **attributes: str) -> str:
 
 def _fence(found: re.Match[str]) -> str:
     name = found["name"] or ""
-    return "<" if name in HTML and name.isalpha() else "&lt;"
+    if name in HTML and name.isalpha():
+        return "<"
+    return "&lt;"
 
 
 def _from_within(message: InnerMessage) -> str:
     """What the core says it says itself; what any other thread or action says stands in a frame."""
     if not message.sender:
         return message.text
-    status = f' status="{message.status}"' if message.status else ""
-    return f'<message from="{message.sender}"{status}>\n{fenced(message.text)}\n</message>'
+    return _message(message.sender, message.text, "status", message.status)
 
 
-def _message(said: Said) -> str:
-    note = f' note="{said.note}"' if said.note else ""
-    files = "".join(f"\n[file, only its name can be seen: {file.name}]" for file in said.files)
-    return f'<message from="{plain(said.name)}"{note}>\n{fenced(said.text + files)}\n</message>'
+def _said(said: Said) -> str:
+    text = said.text
+    for file in said.files:
+        text += f"\n[file, only its name can be seen: {file.name}]"
+    return _message(plain(said.name), text, "note", said.note)
+
+
+def _message(sender: str, text: str, about: str, value: str) -> str:
+    """A message in its frame, which says this about it, if there is anything to say."""
+    attribute = ""
+    if value:
+        attribute = f' {about}="{value}"'
+    return f'<message from="{sender}"{attribute}>\n{fenced(text)}\n</message>'

@@ -52,7 +52,8 @@ IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
 """Where words are written without spaces, each character is taken as one."""
 
-TOLD = tuple(f"<{name}" for name in ("sent", *SYSTEM) if name not in ("timer-fired", "fan-out-complete"))
+NEWS = ("timer-fired", "fan-out-complete")
+TOLD = ("<sent", *(f"<{name}" for name in SYSTEM if name not in NEWS))
 """How begins what the core says of what the soul itself wrote."""
 FRAME = '<message from="'
 """How begins what came from an action, another thread or a person."""
@@ -84,7 +85,9 @@ def _words(text: str) -> Sequence[str]:
     plain = NO_SIGN.sub(" ", plain)
     for sign in SIGNS:
         plain = plain.replace(sign, f" {sign} ")
-    words = WORD.findall(plain) if IDEOGRAPH.search(plain) else plain.split()
+    words = plain.split()
+    if IDEOGRAPH.search(plain):
+        words = WORD.findall(plain)
     return words or text.split()
 
 
@@ -129,7 +132,9 @@ def profile(text: str) -> Profile:
 def _shared(one: Set[Any], other: Set[Any]) -> float:
     """Twice what is in both, of what is in each."""
     whole = len(one) + len(other)
-    return 2 * len(one & other) / whole if whole else 1.0
+    if not whole:
+        return 1.0
+    return 2 * len(one & other) / whole
 
 
 class Stagnation:
@@ -145,12 +150,16 @@ class Stagnation:
 
     def notice(self, this: str) -> Seen:
         """What this round calls for."""
-        self._rounds.append(this if self._exact else mark_of(this))
+        if not self._exact:
+            this = mark_of(this)
+        self._rounds.append(this)
         if not self._circles():
             self._nudged = False
             return ""
-        again, self._nudged = self._nudged, True
-        return "end" if again else "nudge"
+        if self._nudged:
+            return "end"
+        self._nudged = True
+        return "nudge"
 
     def forget(self) -> None:
         """The world has moved on, or may have: doing the same again is not repetition."""
@@ -160,7 +169,10 @@ class Stagnation:
     def _circles(self) -> bool:
         """Do the last rounds, however many, repeat those before them?"""
         done = self._rounds
-        return any(done[-n:] == done[-2 * n : -n] for n in range(1, len(done) // 2 + 1))
+        for length in range(1, len(done) // 2 + 1):
+            if done[-length:] == done[-2 * length : -length]:
+                return True
+        return False
 
 
 def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
@@ -169,13 +181,21 @@ def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
     What the core says of the soul's own words is nothing new, and neither is what an action comes to for the
     second time in a row. Whatever else came is: a person may say the same twice, and mean it.
     """
-    own = [place for place, memory in enumerate(conversation) if memory.role == "assistant"]
-    if not own or not same(answer, conversation[own[-1]].content):
+    last: Memory | None = None
+    before: list[Memory] = []
+    since: list[Memory] = []
+    for memory in conversation:
+        if memory.role == "assistant":
+            last, before, since = memory, since, []
+        elif last:
+            since.append(memory)
+    if last is None or not same(answer, last.content):
         return False
-    before = conversation[own[-2] : own[-1]] if len(own) > 1 else ()
     known = {mark_of(memory.content) for memory in before}
-    since = [memory for memory in conversation[own[-1] + 1 :] if _is_news(memory)]
-    return all(_is_result(memory) and mark_of(memory.content) in known for memory in since)
+    for memory in filter(_is_news, since):
+        if not _is_result(memory) or mark_of(memory.content) not in known:
+            return False
+    return True
 
 
 def _is_news(memory: Memory) -> bool:

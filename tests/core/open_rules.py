@@ -120,8 +120,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: after something new has come the same is no repetition",
         "mind/stagnation.py",
-        "    return all(_is_result(memory) and mark_of(memory.content) in known for memory in since)\n",
-        "    return True\n",
+        "            return False\n    return True\n",
+        "            pass\n    return True\n",
         f"{REPEATING}who_waits_repeats_nothing",
     ),
     rule(

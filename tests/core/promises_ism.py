@@ -104,7 +104,7 @@ CHOOSES = (
     rule(
         "a run that goes round in circles ends",
         "mind/stagnation.py",
-        'return "end" if again else "nudge"',
+        'return "end"',
         'return "nudge"',
         CIRCLES + "test_the_same_choice_with_the_same_result_is_nudged_and_then_ended",
     ),
