@@ -24,10 +24,11 @@ from daemon.mind.acting import (
 )
 from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, read_choice
 from daemon.mind.chooser import CheckInterrupt, Chooser, FunctionChooser, Interrupt, Invoke, Meanwhile, Prompt
-from daemon.mind.choosing import Wording, fenced, filled
+from daemon.mind.choosing import Wording, fenced
 from daemon.mind.recall import plain
 from daemon.mind.schemas import choice_schema
 from daemon.mind.stagnation import Seen, Stagnation
+from daemon.mind.wording import fill
 
 __all__ = [
     "DONE",
@@ -140,7 +141,7 @@ class _Run:
     def introduce(self, goal: str, playbook: str) -> None:
         """The chooser is told first what is to be reached, by which rules, and what it may choose."""
         listed = "\n".join(introduced(action, self.wording) for action in self.actions.values())
-        self.tell(filled(self.wording.head, goal=goal, playbook=playbook, actions=listed))
+        self.tell(fill(self.wording.head, goal=goal, playbook=playbook, actions=listed))
 
     async def round(self) -> StopReason | None:
         """Ask for a choice, carry it out, tell what came of it; why the run ends here, if it does."""
@@ -165,7 +166,7 @@ class _Run:
                 case "end":
                     end = "stagnation"
         if notes:
-            self.tell(filled(self.wording.results, results="\n".join(notes)))
+            self.tell(fill(self.wording.results, results="\n".join(notes)))
         return end
 
     async def stopped(self) -> bool:
@@ -201,7 +202,7 @@ class _Run:
                 return read_choice(reply).among([*self.actions, DONE])
             except Unreadable as error:
                 self.log.append(f"Loop {self.loops}: not readable: {error}")
-                self.tell(filled(self.wording.unread, error=fenced(str(error))))
+                self.tell(fill(self.wording.unread, error=fenced(str(error))))
         return "failed"
 
     def prompt(self) -> Prompt:
@@ -210,7 +211,7 @@ class _Run:
         return Prompt(
             context=self.context,
             parts=tuple(self.parts),
-            question=filled(self.wording.question, round=number, rounds=self.rounds),
+            question=fill(self.wording.question, round=number, rounds=self.rounds),
             schema=self.schema,
             round=number,
             rounds=self.rounds,
@@ -228,9 +229,9 @@ class _Run:
                 return came
         left = [chosen.name for chosen in once[self.most_actions :]]
         if left:
-            came.append(self.refuse(", ".join(left), filled(self.wording.too_many, most=self.most_actions)))
+            came.append(self.refuse(", ".join(left), fill(self.wording.too_many, most=self.most_actions)))
         for name in choice.twice():
-            note = filled(self.wording.twice, name=plain(name))
+            note = fill(self.wording.twice, name=plain(name))
             came.append(Came(note=note))
         if choice.ends:
             came.append(await self.end(came))
@@ -263,17 +264,17 @@ class _Run:
         """The action of this name. Raises Refused where it cannot be carried out now."""
         action = self.actions.get(name)
         if action is None:
-            raise Refused(filled(self.wording.unknown, names=", ".join(sorted(self.actions))))
+            raise Refused(fill(self.wording.unknown, names=", ".join(sorted(self.actions))))
         if action.exclusive and not alone:
             raise Refused(self.wording.exclusive)
         reason = action.available()
         if reason:
-            raise Refused(filled(self.wording.unavailable, reason=fenced(reason)))
+            raise Refused(fill(self.wording.unavailable, reason=fenced(reason)))
         return action
 
     def refuse(self, name: str, reason: str, *, end: StopReason | None = None) -> Came:
         """It is not carried out, for this reason."""
-        note = filled(self.wording.not_run, name=plain(name), reason=reason)
+        note = fill(self.wording.not_run, name=plain(name), reason=reason)
         self.log.append(note)
         return Came(note=note, ok=False, end=end)
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from daemon.engine.exceptions import EngineError
 from daemon.mind.choice import DONE
-from daemon.mind.choosing import Wording, fenced, filled, result_of, wrong_in
+from daemon.mind.choosing import Wording, fenced, result_of, wrong_in
+from daemon.mind.wording import fill
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ async def carry_out(action: Action, given: object, context: str, lines: list[str
         if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
             raise
         log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
-        text = filled(wording.raised, error=fenced(f"{type(error).__name__}: {error}"))
+        text = fill(wording.raised, error=fenced(f"{type(error).__name__}: {error}"))
         came = Came(note=text, ok=False)
     else:
         came = _came_of(outcome, action)
@@ -157,11 +158,11 @@ def _came_of(outcome: object, action: Action) -> Came:
 
 def introduced(action: Action, wording: Wording) -> str:
     """What the chooser is told of it first."""
-    text = filled(wording.action, name=action.name, description=action.description)
+    text = fill(wording.action, name=action.name, description=action.description)
     if action.args is None:
         return text
     schema = json.dumps(action.args.model_json_schema(), ensure_ascii=False)
-    return f"{text}\n{filled(wording.arguments, schema=schema)}"
+    return f"{text}\n{fill(wording.arguments, schema=schema)}"
 
 
 async def answer(given: Any) -> Any:
@@ -180,4 +181,4 @@ def _arguments(action: Action, given: object, wording: Wording) -> dict[str, Bas
     try:
         return {"args": action.args.model_validate(given)}
     except ValidationError as error:
-        raise Refused(filled(wording.bad_arguments, error=fenced(wrong_in(error, "args")))) from None
+        raise Refused(fill(wording.bad_arguments, error=fenced(wrong_in(error, "args")))) from None

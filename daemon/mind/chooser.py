@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.mind.acting import Bound, ISMResult, Part, answer
-from daemon.mind.choosing import Wording, filled
+from daemon.mind.choosing import Wording
+from daemon.mind.wording import fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Prompt:
         for part in self.parts:
             text = part.text
             if part.role == "assistant":
-                text = filled(self.wording.chose, choice=text)
+                text = fill(self.wording.chose, choice=text)
             texts.append(text)
         return "\n\n".join([*texts, self.question])
 

@@ -90,11 +90,6 @@ def _parts(text: str) -> dict[str, str]:
     return dict(zip(found[::2], found[1::2], strict=True))
 
 
-def filled(text: str, **words: object) -> str:
-    """A fixed text with its placeholders filled."""
-    return Template(text).substitute(words).strip()
-
-
 def result_of(name: str, text: str) -> str:
     """What came of an action, fenced: it cannot pose as another result, or as anything but a result."""
     return f'<result of="{plain(name)}">\n{fenced(text, MOST_FOUND)}\n</result>'

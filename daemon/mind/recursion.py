@@ -20,6 +20,7 @@ from daemon.mind.stagnation import Stagnation
 from daemon.mind.writing import Written, written
 from daemon.process import Interrupt
 
+Ended = Entry[ReadingEnded]
 MOST_CELLS = 10
 """Cells of one answer that are run."""
 SILENT = 3
@@ -52,13 +53,11 @@ class Node(Protocol):
     async def standing(self) -> Ending | None:
         """Which bound stands in the way of another call."""
 
-    async def end(
-        self, answer: str, reason: Ending, *, partial: bool, iterations: int
-    ) -> Entry[ReadingEnded]:
+    async def end(self, answer: str, reason: Ending, *, partial: bool, iterations: int) -> Ended:
         """It has come to this."""
 
 
-async def run_recursion(node: Node, question: str, interrupt: Interrupt | None = None) -> Entry[ReadingEnded]:
+async def run_recursion(node: Node, question: str, interrupt: Interrupt | None = None) -> Ended:
     """Answer a question about the context of this node.
 
     What is long never stands in a prompt, only its shape does; what is short is read in one call, which does
@@ -86,7 +85,7 @@ class Recursion:
         """How many answers in a row had nothing to run."""
         self._circles = Stagnation(exact=True)
 
-    async def plainly(self) -> Entry[ReadingEnded]:
+    async def plainly(self) -> Ended:
         """In one call, which sees it all."""
         self._iterations = 1
         began = self._began.event
@@ -102,7 +101,7 @@ class Recursion:
                 return await self._end("", "money", partial=True)
         return await self._end("", "failed", partial=True)
 
-    async def live(self) -> Entry[ReadingEnded]:
+    async def live(self) -> Ended:
         """Round after round, to its end."""
         while True:
             if await self._interrupted():
@@ -127,7 +126,7 @@ class Recursion:
         self._memory = self._memory.with_memory(*came)
         return False
 
-    async def _round(self) -> Entry[ReadingEnded] | None:
+    async def _round(self) -> Ended | None:
         """One call, and the cells that came of it; the end, where it is one."""
         rounds = f"{self._iterations}/{self._node.limits.iterations}"
         asked = self._memory.with_region("instruction", self._node.words("turn", round=rounds))
@@ -152,7 +151,7 @@ class Recursion:
         self._silent = 0
         return await self._cells(wrote.cells[:MOST_CELLS])
 
-    async def _cells(self, cells: Sequence[str]) -> Entry[ReadingEnded] | None:
+    async def _cells(self, cells: Sequence[str]) -> Ended | None:
         came = []
         for code in cells:
             ran = await self._node.run(code)
@@ -167,7 +166,7 @@ class Recursion:
                 return await self._unfinished("stuck")
         return None
 
-    async def _nothing_to_run(self, wrote: Written) -> Entry[ReadingEnded] | None:
+    async def _nothing_to_run(self, wrote: Written) -> Ended | None:
         """An answer without a cell is no answer yet: it may have been a thought."""
         self._silent += 1
         if self._silent >= SILENT:
@@ -179,12 +178,12 @@ class Recursion:
         told = await self._node.tell(self._node.words(name))
         self._memory = self._memory.with_memory(remember(told))
 
-    async def _stopped(self) -> Entry[ReadingEnded]:
+    async def _stopped(self) -> Ended:
         """A call was broken off: whoever did that is heard."""
         await self._interrupted()
         return await self._end("", "stopped", partial=True)
 
-    async def _unfinished(self, reason: Ending) -> Entry[ReadingEnded]:
+    async def _unfinished(self, reason: Ending) -> Ended:
         """Something stands in the way: one more call says what is known by now."""
         if reason == "failed":
             return await self._end("", reason, partial=True)
@@ -198,5 +197,5 @@ class Recursion:
             answer = written(text).final or text.strip()
         return await self._end(answer, reason, partial=True)
 
-    async def _end(self, answer: str, reason: Ending, *, partial: bool = False) -> Entry[ReadingEnded]:
+    async def _end(self, answer: str, reason: Ending, *, partial: bool = False) -> Ended:
         return await self._node.end(answer, reason, partial=partial, iterations=self._iterations)

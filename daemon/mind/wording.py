@@ -189,7 +189,7 @@ def worded(turn: Turn, name: str, **words: str) -> str:
     return fill(turn.text(name), name=name_of(turn.text(SOUL)), **words)
 
 
-def fill(text: str, /, **words: str) -> str:
+def fill(text: str, /, **words: object) -> str:
     """A text with its placeholders filled."""
     return Template(text).substitute(words).strip()
 

@@ -55,16 +55,16 @@ def written(text: str, *, whole: bool = True) -> Written:
 
 def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
     """The cells, and the lines that stand in no fence."""
-    cells, prose = list[str](), list[str]()
+    cells: list[str] = []
+    prose: list[str] = []
+    inside: list[str] = []
     open_fence, language = "", ""
-    inside = list[str]()
     for line in LINE.split(text):
         fence = FENCE.match(line)
-        if not open_fence:
-            if fence:
-                open_fence, language = fence["ticks"], fence["language"].lower()
-            else:
-                prose.append(line)
+        if not open_fence and fence:
+            open_fence, language = fence["ticks"], fence["language"].lower()
+        elif not open_fence:
+            prose.append(line)
         elif fence and not fence["info"].strip() and len(fence["ticks"]) >= len(open_fence):
             if language in LANGUAGES:
                 cells.append("\n".join(inside))
@@ -95,18 +95,26 @@ def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
 def _closing(rest: str) -> int:
     """Where the bracket stands that closes what comes before this: the first that makes all brackets even, or
     ends a literal in quotes; where there is none, the last bracket that ends a line, else the end."""
-    quoted = rest.lstrip()[:1] in ("'", '"')
-    open_brackets, tries = 1, 0
-    for found in BRACKETS.finditer(rest):
-        open_brackets += 1 if found[0] == "(" else -1
-        if found[0] == ")" and quoted and tries < TRIES:
+    quoted = rest.lstrip().startswith(("'", '"'))
+    open_brackets = 1
+    tries = 0
+    for bracket in BRACKETS.finditer(rest):
+        if bracket[0] == "(":
+            open_brackets += 1
+            continue
+        open_brackets -= 1
+        at = bracket.start()
+        if not quoted and open_brackets == 0:
+            return at
+        if quoted and tries < TRIES:
             tries += 1
-            if _unquoted(rest[: found.start()].strip()) != rest[: found.start()].strip():
-                return found.start()
-        elif open_brackets == 0 and not quoted:
-            return found.start()
-    ends = [found.start() for found in LAST.finditer(rest)]
-    return ends[-1] if ends else len(rest)
+            content = rest[:at].strip()
+            if _unquoted(content) != content:
+                return at
+    last = len(rest)
+    for line_end in LAST.finditer(rest):
+        last = line_end.start()
+    return last
 
 
 def _unquoted(content: str) -> str:
@@ -115,4 +123,6 @@ def _unquoted(content: str) -> str:
         literal = ast.literal_eval(content)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return content
-    return literal if isinstance(literal, str) else content
+    if isinstance(literal, str):
+        return literal
+    return content
