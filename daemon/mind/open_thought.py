@@ -57,12 +57,12 @@ class Final:
             self._sections.feed(delta)
             return
         *whole, self._line = (self._line + delta).split("\n")
-        for number, line in enumerate(whole):
+        lines = iter(whole)
+        for line in lines:
             self._take(f"{line}\n")
             if self.opened:
-                rest = "\n".join([*whole[number + 1 :], self._line])
+                self._sections.feed("\n".join([*lines, self._line]))
                 self._line = ""
-                self._sections.feed(rest)
                 return
         if self._begins.search(self._line) and not self._begins_apart():
             self._take(self._line)

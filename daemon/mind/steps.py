@@ -53,7 +53,8 @@ async def internal_monologue(
 ) -> tuple[WorkingMemory, str | None]:
     """A thought that nobody else reads, in character."""
     question = in_sections(turn, [STEPS[MONOLOGUE]], guidance)
-    memory, call = await (ask or partial(openly, turn))(MONOLOGUE, memory, question, role, None)
+    asking = ask or partial(openly, turn)
+    memory, call = await asking(MONOLOGUE, memory, question, role, None)
     if call is None:
         return memory, None
     return memory.with_memory(remember(call)), Answer(call).thought
@@ -77,8 +78,10 @@ async def decision(
     words = _words(turn, "decision", question=question, choices=listed)
     form: Any = Literal[tuple(choices)]
     model = create_model("Decision", decision=(form, ...))
-    memory, answer = await extracted(turn, memory, model, words, name="decision", role=role)
-    return memory, None if answer is None else answer.model_dump()["decision"]
+    memory, answer = await _extracted(turn, memory, model, words, "decision", role)
+    if answer is None:
+        return memory, None
+    return memory, answer.model_dump()["decision"]
 
 
 async def mental_query(
@@ -86,8 +89,10 @@ async def mental_query(
 ) -> tuple[WorkingMemory, bool | None]:
     """Is this statement true, as far as the soul can tell? None is no answer, and not a no."""
     words = _words(turn, "mental_query", statement=statement)
-    memory, answer = await extracted(turn, memory, _Verdict, words, name="mental_query", role=role)
-    return memory, None if answer is None else answer.is_true
+    memory, answer = await _extracted(turn, memory, _Verdict, words, "mental_query", role)
+    if answer is None:
+        return memory, None
+    return memory, answer.is_true
 
 
 async def brainstorm(
@@ -95,8 +100,10 @@ async def brainstorm(
 ) -> tuple[WorkingMemory, list[str] | None]:
     """A list of ideas: one at the least, none twice."""
     words = _words(turn, "brainstorm", question=question)
-    memory, answer = await extracted(turn, memory, _Ideas, words, name="brainstorm", role=role)
-    return memory, None if answer is None else list(dict.fromkeys(answer.ideas))
+    memory, answer = await _extracted(turn, memory, _Ideas, words, "brainstorm", role)
+    if answer is None:
+        return memory, None
+    return memory, list(dict.fromkeys(answer.ideas))
 
 
 async def instruction(
@@ -109,7 +116,8 @@ async def instruction(
     ask: Ask | None = None,
 ) -> tuple[WorkingMemory, str | None]:
     """Free words in answer to free words: one of the owner's texts, filled. Nobody else reads them."""
-    memory, call = await (ask or partial(openly, turn))(name, memory, words, role, None)
+    asking = ask or partial(openly, turn)
+    memory, call = await asking(name, memory, words, role, None)
     if call is None:
         return memory, None
     return memory.with_memory(remember(call)), spoken(call.event.text)
@@ -142,24 +150,25 @@ async def extract(
     """What is said above, in a form of your own: an instance of this model."""
     schema = json.dumps(answer_schema(model) or model.model_json_schema(), ensure_ascii=False)
     words = _words(turn, "extract", question=question, schema=schema)
-    return await extracted(turn, memory, model, words, name=name, role=role, ask=ask, tries=tries)
+    return await _extracted(turn, memory, model, words, name, role, ask, tries)
 
 
-async def extracted(
+async def _extracted(
     turn: Turn,
     memory: WorkingMemory,
     model: type[M],
     question: str,
-    *,
     name: str,
     role: Role,
     ask: Ask | None = None,
     tries: int = TRIES,
 ) -> tuple[WorkingMemory, M | None]:
     """An answer of this form, asked for again with what was wrong with it."""
+    asking = ask or partial(openly, turn)
+    schema = answer_schema(model)
     asked = question
     for _ in range(tries):
-        memory, call = await (ask or partial(openly, turn))(name, memory, asked, role, answer_schema(model))
+        memory, call = await asking(name, memory, asked, role, schema)
         if call is None:
             return memory, None
         try:
@@ -169,7 +178,9 @@ async def extracted(
             asked = f"{question}\n\n{wrong}"
         else:
             return memory.with_memory(remember(call)), value
-    return memory if ask else await speechless(turn, memory), None
+    if ask is None:
+        memory = await speechless(turn, memory)
+    return memory, None
 
 
 def read(reply: str, model: type[M]) -> M:
@@ -177,9 +188,10 @@ def read(reply: str, model: type[M]) -> M:
     found: list[M] = []
     wrong = "there is no whole JSON object in it"
     for value, sound in json_values(spoken(reply)):
+        if not sound:
+            continue
         try:
-            if sound:
-                found.append(model.model_validate(value))
+            found.append(model.model_validate(value))
         except ValidationError as error:
             wrong = wrong_in(error)
     if not found:
