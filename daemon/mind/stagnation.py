@@ -167,12 +167,14 @@ class Stagnation:
         self._nudged = False
 
     def _circles(self) -> bool:
-        """Do the last rounds, however many, repeat those before them?"""
-        done = self._rounds
-        for length in range(1, len(done) // 2 + 1):
-            if done[-length:] == done[-2 * length : -length]:
-                return True
-        return False
+        """Does any number of the last rounds repeat those before them?"""
+        lengths = range(1, len(self._rounds) // 2 + 1)
+        return any(map(self._come_twice, lengths))
+
+    def _come_twice(self, length: int) -> bool:
+        """Are the last so many rounds the same as those before them?"""
+        before = self._rounds[-2 * length : -length]
+        return self._rounds[-length:] == before
 
 
 def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
