@@ -66,7 +66,7 @@ def portrait(state: State) -> dict[str, Any]:
 
 def held(value: object) -> Any:
     """A value as it can be compared."""
-    if isinstance(value, Projection) or type(value).__name__ == "Shelves":
+    if isinstance(value, Projection) or type(value).__name__ in ("Shelves", "Taken"):
         return {name: held(one) for name, one in vars(value).items() if name not in (*STILL, "_at")}
     if isinstance(value, dict):
         return {repr(key): held(one) for key, one in value.items()}
