@@ -92,8 +92,9 @@ class Records(Projection):
             known = self.concept_named(said, view, before)
             if known is not None or not said.isdecimal():
                 return known
+        knows = self._views.knowing(view, before or self._as_of)
         concept = self._records[CONCEPTS].get(int(said))
-        if concept is None or not self._views.may_know(view, concept.view, before or self._as_of):
+        if concept is None or not self._seen_by(concept, knows):
             return None
         return concept.id
 
@@ -101,8 +102,8 @@ class Records(Projection):
         """The same by its name alone: the oldest, as there are two where channels were opened since."""
         knows = self._views.knowing(view, before or self._as_of)
         concepts = self._records[CONCEPTS]
-        same = [number for number in self._names.get(_folded(name), ()) if knows(concepts[number].view)]
-        return min(same, default=None)
+        same = [concepts[number] for number in self._names.get(_folded(name), ())]
+        return min([one.id for one in same if self._seen_by(one, knows)], default=None)
 
     def neighbours(self, concept: int, view: str) -> Sequence[tuple[Record, Record]]:
         """The links of a concept, either way, each with the concept at its other end, oldest first."""

@@ -234,3 +234,17 @@ async def test_what_was_kept_in_a_channel_is_hidden_there_when_others_come_to_re
     assert await soul.found(DIARY, "merger", channel) == []
     await soul.office.turn("C9", "private")
     assert await soul.text(before, channel), "they have gone"
+
+
+async def test_a_concept_from_before_outsiders_came_is_no_name_and_no_end_of_a_link_there(
+    soul: Keeper, elsewhere: Mapping[str, str]
+) -> None:
+    channel = elsewhere["channel"]
+    hidden = await soul.add("concepts.add", channel, name="Fox", description="red")
+    await soul.office.turn("channel", "shared")
+    assert await soul.get(hidden, channel) is None
+    for said in ("fox", hidden):
+        assert soul.records.concept(said, channel) is None
+    fox = await soul.add("concepts.add", channel, name="Fox", description="grey")
+    await soul.records.update()
+    assert soul.records.concept("fox", channel) == fox
