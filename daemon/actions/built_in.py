@@ -35,8 +35,7 @@ def registry_of(
 ) -> Registry:
     """All that can work by these means, with the owner's `own` actions and the `inner` life's commands."""
     found = [one.definition(means) for one in (*BUILT_IN, *own) if one.works_with(means)]
-    registry = Registry([*found, help_command(lambda: registry.commands), *inner])
-    return registry
+    return Registry([*found, help_command(inner), *inner])
 
 
 class Stand:

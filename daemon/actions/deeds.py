@@ -83,7 +83,8 @@ class Deeds:
 
     async def note(self, text: str) -> None:
         """The core says so, and calls nobody."""
-        self.memory = self.memory.with_memory(remember(await self._turn.once(SystemMessage(text=text))))
+        told = await self._turn.once(SystemMessage(text=text))
+        self.memory = self.memory.with_memory(remember(told))
 
     async def tell(self, text: str, *, code: str, count: int = 0) -> None:
         """The core says so, and the soul is called again with it."""
@@ -130,11 +131,10 @@ class Deeds:
 
     async def _spawn(self, payload: Payload) -> None:
         """One branch, which is confirmed before anything stands in it."""
-        holds_it = payload
+        first = payload.inner
         if payload.children:
-            holds_it = payload.children[0]
-        first = holds_it.inner.strip()
-        if not first:
+            first = payload.children[0].inner
+        if not first.strip():
             await self.remark("nothing to send")
             return
         if await self._refused(1):
@@ -145,7 +145,7 @@ class Deeds:
 
     async def _fan_out(self, payload: Payload) -> None:
         """A branch for each item."""
-        items = [child.inner.strip() for child in payload.children if child.inner.strip()]
+        items = [child.inner for child in payload.children if child.inner.strip()]
         if not items:
             await self.remark("no items")
             return
@@ -159,8 +159,8 @@ class Deeds:
         await self.note(element("fan-out-started", total=len(branches), collect=str(collect).lower()))
 
     async def _begin(self, label: str, first: str) -> Entry[Spawned]:
-        thread = self._turn.thread
-        branch = await self._turn.tree.spawn(label, InnerMessage(sender=thread, text=first))
+        message = InnerMessage(sender=self._turn.thread, text=first.strip())
+        branch = await self._turn.tree.spawn(label, message)
         self.memory = self.memory.with_memory(remember(branch))
         self.waits = True
         return branch
@@ -232,8 +232,9 @@ class Deeds:
     async def _act(self, turn: Turn, *, definition: Definition, payload: Payload) -> None:
         """Carry it out, and tell the thread what came of it."""
         context = OpenContext(turn, self.memory)
-        text = shortened(await self._done(context, definition, payload), MOST_FOUND)
-        await turn.tell("result", InnerMessage(sender=definition.name, text=text))
+        text = await self._done(context, definition, payload)
+        result = InnerMessage(sender=definition.name, text=shortened(text, MOST_FOUND))
+        await turn.tell("result", result)
 
     async def _done(self, context: OpenContext, definition: Definition, payload: Payload) -> str:
         action = bind(context, definition)

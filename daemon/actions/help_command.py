@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -18,18 +18,15 @@ class About(Strict):
     type: str = Field(default="", description="a command, or a family of them as `notes`; without it: all")
 
 
-def help_command(definitions: Callable[[], Sequence[Definition]]) -> Definition:
-    """Explains the commands, itself among them; they are asked for when it is called."""
+def help_command(commands: Sequence[Definition]) -> Definition:
+    """Explains these commands, and itself."""
 
     async def perform(_: Tick, about: About) -> Done:
         try:
-            return Done(text=help_text(definitions(), about.type))
+            return Done(text=help_text([itself, *commands], about.type))
         except LookupError as error:
             raise Refused(str(error)) from None
 
-    return command(
-        "help",
-        "Explain the commands, a line each, or one of them with all of its arguments.",
-        perform,
-        About,
-    )
+    description = "Explain the commands, a line each, or one of them with all of its arguments."
+    itself = command("help", description, perform, About)
+    return itself

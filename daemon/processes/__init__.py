@@ -139,8 +139,9 @@ def offered(
         if name in books:
             sources.append(f"{PLAYBOOKS}{name}")
         process = processes.get(name)
-        known = process if isinstance(process, MentalProcess) else PROCESSES.get(name)
-        if known and known.when:
+        if not isinstance(process, MentalProcess):
+            process = PROCESSES.get(name)
+        if process and process.when:
             sources.append(f"{WHEN}{name}")
         if name == DELIBERATION and not iterates:
             sources = [ASKED]

@@ -58,7 +58,8 @@ class Deliberation:
         if turn.late:
             return turn.memory  # it is in the journal, but what it was for is over
         book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-        return await _Round(turn, self.capacity, self.registry.in_the_open(book), book.text).live()
+        actions = self.registry.in_the_open(book)
+        return await _Round(turn, self.capacity, actions, book.text).live()
 
 
 class _Round:
@@ -203,8 +204,8 @@ class _Round:
         words = ""
         if self._turn.must_answer:
             words = sentence(self._turn, "lost_words")
-        spoken = await speech.close(words)
-        return Transition(to=THEN, memory=memory.with_memory(*map(remember, standing(spoken))))
+        spoken = standing(await speech.close(words))
+        return Transition(to=THEN, memory=memory.with_memory(*map(remember, spoken)))
 
     # What follows
 

@@ -76,8 +76,10 @@ class Remembering:
         command, what, text = parsed(asked.text)
         if command == "forget" and what == "me":
             await self._forget(turn, asked.user, (), _words(turn, "forget_me"))
-        elif what.isdecimal() and (command == "forget" or text):
-            await self._about_one(turn, asked, int(what), text if command == "memory" else "")
+        elif command == "forget" and what.isdecimal():
+            await self._about_one(turn, asked, int(what))
+        elif what.isdecimal() and text:
+            await self._about_one(turn, asked, int(what), text)
         elif command == "memory" and not (what or text):
             await self._show(turn, asked.user)
         else:
@@ -107,7 +109,7 @@ class Remembering:
         else:
             await _tell(turn, "nothing")
 
-    async def _about_one(self, turn: Turn, asked: Message, number: int, text: str) -> None:
+    async def _about_one(self, turn: Turn, asked: Message, number: int, text: str = "") -> None:
         """Correct a note, or have it forgotten (without a text)."""
         person = asked.user
 

@@ -71,8 +71,8 @@ def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool
         limits=InnerLimits(pause=PAUSE),
         recipes={"count": Recipe(argv=("wc", "-w")), "list" if rewritten else "ls": Recipe(argv=("ls",))},
     )
-    registry = Registry([help_command(lambda: registry.commands), *commands(means)])
-    return alive(means, registry, journal, [])
+    known = commands(means)
+    return alive(means, Registry([help_command(known), *known]), journal, [])
 
 
 # What happens outside

@@ -89,19 +89,17 @@ def command(name: str, args: type[Args] | None = None) -> Definition:
     )
 
 
-REGISTRY: Registry = Registry(
-    [
-        help_command(lambda: REGISTRY.commands),
-        command("notes.list"),
-        command("notes.read", Ids),
-        command("diary.add", Entry),
-        command("concepts.add", Concept),
-        command("links.add", Link),
-        command("process.start", Start),
-        command("cycle.idle", Idle),
-        command("message.send", Message),
-    ]
+COMMANDS = (
+    command("notes.list"),
+    command("notes.read", Ids),
+    command("diary.add", Entry),
+    command("concepts.add", Concept),
+    command("links.add", Link),
+    command("process.start", Start),
+    command("cycle.idle", Idle),
+    command("message.send", Message),
 )
+REGISTRY = Registry([help_command(COMMANDS), *COMMANDS])
 KNOWN = REGISTRY.known
 
 
