@@ -182,10 +182,16 @@ def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
     for number, note in enumerate(known, 1):
         readers = known_readers.get(note.audience, unknown)
         date = f"{datetime.fromtimestamp(note.at, UTC):%-d %B %Y}"
-        place, text = note.place, note.text
-        items.append(
-            _words(turn, "note", number=str(number), text=text, place=place, date=date, readers=readers)
+        item = _words(
+            turn,
+            "note",
+            number=str(number),
+            text=note.text,
+            place=note.place,
+            date=date,
+            readers=readers,
         )
+        items.append(item)
     return "\n".join(items)
 
 
