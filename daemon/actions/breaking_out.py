@@ -56,7 +56,7 @@ class BreakingOut:
         memory = working_memory(()).with_region("instruction", asked)
         compared = await self.turn.call("compare", memory, "fast")
         reply = compared.event.text
-        if compared.event.outcome not in ("ok", "cut"):
+        if not compared.event.usable:
             reply = ""
         return verdict_of(reply, found.similarity), found
 

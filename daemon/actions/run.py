@@ -101,7 +101,7 @@ class Run(OwnersWords, Chooser):
         chose = call.event
         if chose.outcome == "refused":
             return None
-        if chose.outcome in ("ok", "cut"):
+        if chose.usable:
             return chose.text
         return ""
 
@@ -125,14 +125,15 @@ class Run(OwnersWords, Chooser):
         heard, call = await self._call(name, seen.with_region("instruction", question), role, schema)
         self.hear(heard)
         memory = memory.with_memory(*heard)
-        if call.event.outcome in ("ok", "cut"):
+        if call.event.usable:
             return memory, call
         return memory, None
 
     async def bound(self) -> Bound | None:
         """The limit that stands in the way of another call."""
-        self._limit = DAY
-        if not self._spent:
+        if self._spent:
+            self._limit = DAY
+        else:
             self._limit = await self.turn.limit(self.playbook.limits)
         if self._limit is None:
             return None

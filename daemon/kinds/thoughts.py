@@ -65,6 +65,11 @@ class ModelCall(StepEvent):
     seconds: float = 0.0
     tries: int = 0
 
+    @property
+    def usable(self) -> bool:
+        """Did the model answer at all?"""
+        return self.outcome in ("ok", "cut")
+
     def line(self) -> str:
         came: str = self.outcome
         if self.failure:
