@@ -43,7 +43,9 @@ class Answers:
     def question(self, given: Entry[Input]) -> Entry[Asked] | None:
         """The question that this input answers."""
         key = self._named(given)
-        named = self._journal.get(key) if key else None
+        if not key:
+            return None
+        named = self._journal.get(key)
         if named is None or not isinstance(named.event, Asked):
             return None
         return cast(Entry[Asked], named)

@@ -72,4 +72,6 @@ def first_error(results: Sequence[object]) -> BaseException | None:
         for error in errors:
             if isinstance(error, kind):
                 return error
-    return errors[0] if errors else None
+    if not errors:
+        return None
+    return errors[0]

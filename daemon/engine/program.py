@@ -61,9 +61,9 @@ class Program:
 
         An input that answers nothing that waits gets an execution of its own, which is `stale`.
         """
-        first = min(waiting, key=lambda entry: (entry.event.rank, entry.seq), default=None)
-        if first is None:
+        if not waiting:
             return None
+        first = min(waiting, key=_order)
         if first.event.rank is Rank.STOP:
             return Taken(inputs=waiting)
         if first.event.rank is Rank.MESSAGE:
@@ -162,9 +162,14 @@ class Program:
         return True
 
 
+def _order(given: Entry[Input]) -> tuple[Rank, int]:
+    """The first in rank come first, then what came first."""
+    return given.event.rank, given.seq
+
+
 def question_of(journal: Reading, given: Entry[Input]) -> Entry[Asked] | Entry[Waiting] | None:
     """What this input answers, if that still waits; or the same question, asked again after a restart."""
-    named = journal.get(given.event.answers) if given.event.answers else None
+    named = journal.get(given.event.answers)
     if named is None or not isinstance(named.event, Asked | Waiting):
         return None
     if journal.is_pending(named.seq):

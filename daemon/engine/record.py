@@ -104,13 +104,16 @@ class Record:
 
     def _unclaimed(self, path: str) -> str | None:
         """The uppermost context on the way to this one that the code has not come to."""
-        return next((above for above in ancestors(path, self.path) if above not in self._claimed), None)
+        for above in ancestors(path, self.path):
+            if above not in self._claimed:
+                return above
+        return None
 
     def ends(self, path: str) -> None:
         """A context is through, or suspends. Raises Nondeterminism where a recorded step was not read."""
-        left = next((key for key in sorted(self._unread) if key.startswith(f"{path}/")), None)
+        left = [key for key in self._unread if key.startswith(f"{path}/")]
         if left:
-            raise Nondeterminism(f"{path} came to its end, and {left} was not read")
+            raise Nondeterminism(f"{path} came to its end, and {min(left)} was not read")
 
     def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[Any] | None:
         """What an abandoned execution finished and asked with the same words; each only once, in order."""

@@ -244,11 +244,10 @@ class Store:
     def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
         """The entries of these seqs that are there, the newest or the oldest first; few of them are in memory
         at once."""
-        text = f"select {ROW} from entry where seq in {THESE} order by seq"
+        query = f"select {ROW} from entry where seq in {THESE} order by seq"
         if newest:
-            text += " desc"
-        with closing(self._db.execute(text, (_json(seqs),))) as rows:
-            yield from rows
+            query += " desc"
+        return self._one_by_one(query, _json(seqs))
 
     def holding(self, patterns: Sequence[str], root: str, since: int, before: int) -> Iterator[Stored]:
         """The entries between two seqs, both left out, whose body is like all these patterns, newest first.
@@ -261,9 +260,8 @@ class Store:
             where += " and (thread = ? or thread > ? and thread < ?)"
             values += [root, f"{root}.", f"{root}/"]
         where += " and body like ? escape '~'" * len(patterns)
-        text = f"select {ROW} from entry not indexed where {where} order by seq desc"
-        with closing(self._db.execute(text, (*values, *patterns))) as rows:
-            yield from rows
+        query = f"select {ROW} from entry not indexed where {where} order by seq desc"
+        return self._one_by_one(query, *values, *patterns)
 
     def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
         """The entries of these kinds after a seq, up to another. By kind, SQLite would read all: so `+`."""
@@ -291,7 +289,10 @@ class Store:
 
     def since(self, seq: int) -> Generator[Stored]:
         """The entries after this seq, in order; few of them are in memory at once."""
-        with closing(self._db.execute(f"select {ROW} from entry where seq > ? order by seq", (seq,))) as rows:
+        return self._one_by_one(f"select {ROW} from entry where seq > ? order by seq", seq)
+
+    def _one_by_one(self, query: str, *values: object) -> Generator[Stored]:
+        with closing(self._db.execute(query, values)) as rows:
             yield from rows
 
     def rows(self) -> Iterator[Stored]:

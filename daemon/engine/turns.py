@@ -162,7 +162,7 @@ class Turns:
         """All that waits, which nobody looks at any more: only the seqs are read."""
         kinds = self._journal.kinds.names([Input])
         pending = self._journal.folded()["pending"]
-        seqs = sorted(seq for seq, where, kind in pending if where == thread and kind in kinds)
+        seqs = [seq for seq, where, kind in pending if where == thread and kind in kinds]
         if not seqs:
             return None
         return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
@@ -171,17 +171,17 @@ class Turns:
         """What waits, but for what can reach nobody any more: that is closed. Raises Fenced where another
         worker has closed it.
         """
-        waiting = self._journal.inputs(thread)
-        if self._journal.of(thread, ThreadEnded):
-            lost = waiting
-        else:
-            lost = [entry for entry in waiting if is_stale(self._journal, entry)]
-        for entry in lost:
+        has_ended = bool(self._journal.of(thread, ThreadEnded))
+        deliverable = list[Entry[Input]]()
+        for entry in self._journal.inputs(thread):
+            if not has_ended and not is_stale(self._journal, entry):
+                deliverable.append(entry)
+                continue
             key, seq = f"{thread}@{entry.seq}/undeliverable", entry.seq
             await self._journal.append(
                 thread, Undeliverable(), key=key, cause=seq, closes=[seq], requires=seq
             )
-        return [entry for entry in waiting if entry not in lost]
+        return deliverable
 
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
         """Another attempt at a half turn; an entry, too. Refused where another worker ended it."""
@@ -252,7 +252,9 @@ class Turns:
         except Suspended:
             suspends = True
             execution.record.ends(execution.path)
-        void = [] if execution.stale else execution.void_answers()
+        void = list[Entry[Input]]()
+        if not execution.stale:
+            void = execution.void_answers()
         if void or execution.abandoned:
             await self._program.void(Context(execution, part(execution.turn, "void")), void)
         if suspends:
@@ -352,7 +354,7 @@ class Turns:
             key=f"{turn_of(began)}/ended",
             author=self._program.author,
             cause=began.seq,
-            closes=self._journal.still_pending(list(dict.fromkeys(closes))),
+            closes=self._journal.still_pending(closes),
             requires=began.seq,
         )
 
@@ -390,6 +392,7 @@ def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -
             "A turn of %s failed at %s; it is tried again.", execution.thread, event.at, exc_info=error
         )
         return
-    is_news = event.final or not execution.failed
-    level = logging.WARNING if is_news else logging.DEBUG
+    level = logging.DEBUG
+    if event.final or not execution.failed:
+        level = logging.WARNING
     log.log(level, "A turn of %s cannot do what it has to. %s.", execution.thread, event.why.rstrip("."))

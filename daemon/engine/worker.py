@@ -121,7 +121,7 @@ class Worker:
         while True:
             self._changed.clear()
             await self.sweep()
-            if all(self.is_asleep(thread) for thread in self._busy):
+            if not self.busy:
                 return
             await self._changed.wait()
 
@@ -145,7 +145,9 @@ class Worker:
         try:
             await work
         except JournalError as error:
-            level = logging.WARNING if self._journal.well else logging.INFO  # the journal said why
+            level = logging.INFO  # the journal said why
+            if self._journal.well:
+                level = logging.WARNING
             log.log(level, "%s waits for the journal. %s", name, error)
         except Exception:  # the task boundary
             log.exception("%s stopped; it is tried again in a moment.", name)

@@ -25,7 +25,9 @@ def writable(text: str) -> str:
     """The text with its halves joined to characters, and a mark for what is none."""
     if text.isascii() and "\0" not in text:  # a search through a prompt would take longer than all else
         return text
-    return UNWRITABLE.sub(MARK, PAIR.sub(_joined, text)) if UNWRITABLE.search(text) else text
+    if not UNWRITABLE.search(text):
+        return text
+    return UNWRITABLE.sub(MARK, PAIR.sub(_joined, text))
 
 
 def _joined(pair: re.Match[str]) -> str:

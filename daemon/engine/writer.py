@@ -129,10 +129,14 @@ class Writer:
         try:
             while True:
                 work, appends = self._next()
-                batch = [work] if work else appends
-                if not batch:
+                batch = appends
+                if work:
+                    batch = [work]
+                    results = [self.work(work)]
+                elif appends:
+                    results = self.commit(appends)
+                else:
                     return
-                results = [self.work(work)] if work else self.commit(appends)
                 self._loop.call_soon_threadsafe(self._answer, batch, results)
         except BaseException as error:
             log.critical("The journal's writer died; nothing more can be remembered.", exc_info=True)
@@ -179,7 +183,10 @@ class Writer:
             if len(batch) == 1:
                 self._ill(error)
                 return [JournalError(f"The journal could not be written ({error}).")]
-            return [result for append in batch for result in self.commit([append])]
+            alone = list[Result]()
+            for append in batch:
+                alone += self.commit([append])
+            return alone
         if any(isinstance(result, Written) for result in results):  # what was only refused wrote nothing
             self._well()
         return results

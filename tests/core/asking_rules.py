@@ -131,8 +131,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a time that comes too late brings nothing back",
         "engine/turns.py",
-        "lost = [entry for entry in waiting if is_stale(self._journal, entry)]",
-        "lost = []",
+        "if not has_ended and not is_stale(self._journal, entry):",
+        "if not has_ended:",
         "looked-late/kills",
     ),
     rule(
