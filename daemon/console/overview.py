@@ -254,10 +254,11 @@ class Overview:
         else:
             name = ""
             notes = self._noted.about_others(self._names())
+        models = [chain.seqs[-1] for chain in self._models.chains(id)]
         return {
             "id": id,
             "name": name,
-            "known": self._texts(self._models.all().get(id, ())),
+            "known": self._texts(models),
             "notes": self._texts(notes[-NOTES:]),
             "more": max(len(notes) - NOTES, 0),
         }

@@ -37,13 +37,13 @@ create index line_by_thread on line (thread, at);
 create virtual table line_words using fts5 (name, text, content = '', {TOKENS})
 """
 FIND = """
-select line.seq from line_words cross join line on line.seq = line_words.rowid
+select line.seq, line.thread from line_words cross join line on line.seq = line_words.rowid
 where line_words match :asked and line.channel in (select value from json_each(:channels))
   and not (line.thread = :thread and line.first >= :since)
 order by bm25(line_words, 0.5, 1.0), line.at desc limit :most
 """
 BACK = """
-select seq from line where thread = :thread and first < :since
+select seq, thread from line where thread = :thread and first < :since
 order by at desc, first desc limit :most offset :skip
 """
 GONE = "~"
@@ -103,11 +103,9 @@ class Memories:
         """What was said, each with the channel where it may be known."""
         rows = await self._index.rows(query, values)
         found = []
-        for entry in self._journal.many([seq for (seq,) in rows]):
-            thread = ""
-            noted = _noted(entry, self._journal)
-            if noted:
-                thread = noted.thread
+        threads = dict(rows)
+        for entry in self._journal.many([*threads]):
+            thread = threads[entry.seq]
             said = _said(entry, self._places.name(thread))
             if said.text:  # else it was forgotten since
                 found.append((self._places.of(thread), said))

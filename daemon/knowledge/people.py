@@ -67,13 +67,10 @@ class PersonModels(Projection):
                 known.append((name, "\n".join(notes)))
         return known
 
-    def all(self) -> Mapping[str, Sequence[int]]:
-        """Every model that counts, by person. For the owner, who may see all."""
+    def all(self) -> Mapping[str, Mapping[int, Chain]]:
+        """What was learned about everybody, by person. For the owner, who may see all."""
         self.fold()
-        found = {}
-        for person, chains in self._chains.items():
-            found[person] = [chain.seqs[-1] for chain in chains.values()]
-        return found
+        return self._chains
 
     def chains(self, person: str) -> list[Chain]:
         """What was learned about this person, channel by channel. For themselves, who may see all of it."""
