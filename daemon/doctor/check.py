@@ -77,8 +77,8 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
     texts = catalogue(code.processes.values(), *needed)
     wrong = [*_prompts(folder, texts, code)]
     yield from wrong or [well("prompts", f"{len(texts.prompts)} texts can be used")]
-    names = sorted({*texts.playbooks, *_files(folder, f"{PLAYBOOKS}[!.]*.md")})
-    playbooks = [name.removeprefix(PLAYBOOKS) for name in names]
+    files = {*texts.playbooks, *_files(folder, f"{PLAYBOOKS}[!.]*.md")}
+    playbooks = sorted(file.removeprefix(PLAYBOOKS) for file in files)
     known = {*code.processes, *code.broken, *playbooks, EXPERT}
     usable: list[Playbook] = []
     for name in playbooks:
@@ -162,8 +162,8 @@ def _faults(one: Playbook, code: Written, known: Collection[str]) -> Iterator[st
 
 def _files(folder: Path, pattern: str) -> Sequence[str]:
     """The names of the texts that there are."""
-    files = [file.relative_to(folder) for file in folder.glob(pattern)]
-    return sorted(file.with_suffix("").as_posix() for file in files)
+    files = folder.glob(pattern)
+    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in files)
 
 
 def _read(folder: Path, name: str) -> str:

@@ -39,8 +39,8 @@ async def doctor(clock: Clock, as_json: bool) -> int:
     if "bot token" not in [finding.name for finding in shown]:
         link = app_link(name())
     if as_json:
-        findings = [asdict(finding) for finding in shown]
-        print(json.dumps({"ok": ok, "findings": findings, "create_app": link}, indent=2))
+        told = {"ok": ok, "findings": shown, "create_app": link}
+        print(json.dumps(told, indent=2, default=asdict))
     elif link:
         print(f"To make the Slack app from manifest.json, open:\n{link}")
     return int(not ok)

@@ -59,14 +59,13 @@ def disk(home: Path, scarce: int = SCARCE) -> Finding:
 
 def modes(home: Path, env: Path = ENV) -> Finding:
     """What holds private thoughts, and what holds tokens: nobody else can read it."""
-    shown = [path for path in (home, *files(home), env) if is_shown(path)]
+    shown = [str(path) for path in (home, *files(home), env) if is_shown(path)]
     if not shown:
         return well("modes", f"nobody else can read {home} or {env}")
-    names = [str(path) for path in shown]
-    fix = f"chmod go= {shlex.join(names)}"
-    if home in shown:
+    fix = f"chmod go= {shlex.join(shown)}"
+    if str(home) in shown:
         fix = f"{fix}; or give SOUL_HOME a folder of its own"
-    return ill("modes", f"others may look into {', '.join(names)}. {fix}")
+    return ill("modes", f"others may look into {', '.join(shown)}. {fix}")
 
 
 def journal(path: Path) -> Finding:
