@@ -6,14 +6,13 @@ there, as it is now.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.console.fold import Fields, Fold
 from daemon.console.search import has_all
 from daemon.engine.keys import root_of
-from daemon.engine.reading import ALWAYS
 from daemon.kinds import Opened, Said, Spoken, TurnBegan, TurnEnded
 
 TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
@@ -51,14 +50,14 @@ class Wanted:
     waits; `words` stand in the names of people and places, or the thread is one of `found`. Those whose last
     entry is before `before`, `limit` of them."""
 
-    person: str = ""
-    channel: str = ""
-    process: str = ""
-    state: str = ""
-    words: tuple[str, ...] = ()
+    person: str
+    channel: str
+    process: str
+    state: str
+    words: Sequence[str]
     found: Collection[str] = ()
-    before: int = ALWAYS
-    limit: int = 40
+    before: int
+    limit: int
 
 
 class Conversations(Fold):

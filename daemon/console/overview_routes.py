@@ -67,7 +67,7 @@ class OverviewRoutes:
             channel=asked.get("channel", ""),
             process=asked.get("process", ""),
             state=state,
-            words=tuple(words_in(asked.get("words", ""))),
+            words=words_in(asked.get("words", "")),
             before=before,
             limit=min(max(limit, 1), MOST),
         )
