@@ -27,7 +27,7 @@ from daemon.mind.recursion import run_recursion
 from daemon.mind.wording import fill
 from daemon.ports import Readings
 from daemon.process import Interrupt, Load
-from daemon.soul.cells import STOPPED, Cells
+from daemon.soul.notebook import STOPPED, Notebook
 from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
 from daemon.soul.voice import Voice
 
@@ -49,7 +49,7 @@ class ReadingNode:
         self._voice = reader.voice
         self._ctx = ctx
         self._depth = depth
-        self._cells = Cells(ctx, self._opened)
+        self._notebook = Notebook(ctx, self._opened)
 
     # What recursion.Node is
 
@@ -137,11 +137,11 @@ class ReadingNode:
 
     async def run(self, code: str) -> Entry[CellRan]:
         """Run this cell after all before it; or read back what came of it."""
-        return await self._cells.run(code)
+        return await self._notebook.run(code)
 
     async def close(self) -> None:
         """The sandbox is not needed any more."""
-        await self._cells.close()
+        await self._notebook.close()
 
     async def _opened(self) -> Sandbox:
         """A new sandbox, in which the context is known."""
@@ -161,10 +161,10 @@ class ReadingNode:
             "llm_query": self._llm_query,
             "llm_query_batched": self._llm_query_batched,
             "rlm_query": self._rlm_query,
-            "FINAL": self._cells.gives,
-            "SUBMIT": self._cells.gives,
-            "FINAL_VAR": self._cells.gives_variable,
-            "SHOW_VARS": self._cells.show_variables,
+            "FINAL": self._notebook.gives,
+            "SUBMIT": self._notebook.gives,
+            "FINAL_VAR": self._notebook.gives_variable,
+            "SHOW_VARS": self._notebook.show_variables,
         }
 
     async def _llm_query(self, prompt: object, model: str | None = None) -> str:
@@ -180,7 +180,7 @@ class ReadingNode:
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
         """Each as one message of a user; an error is a text that says so."""
         name = str(model or self._reader.readings.model(self._depth + 1))
-        here = self._cells.here.ctx
+        here = self._notebook.here.ctx
         asked = []
         for prompt in map(_as_prompt, prompts):
             await self._reader.give_way(prompt)
@@ -196,7 +196,7 @@ class ReadingNode:
             if context is not None:
                 asked = f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(asked, model)
-        sub = self._cells.here.ctx.about("rlm_query", asked, canonical(context))
+        sub = self._notebook.here.ctx.about("rlm_query", asked, canonical(context))
         ended = cast(Entry[ReadingEnded] | None, sub.recorded("reading-ended"))
         if ended is None:
             reached = self._reader.ledger.reached
@@ -204,7 +204,7 @@ class ReadingNode:
                 return at_bound(reached)
             child = ReadingNode(self._reader, sub, _load_of(asked, context), self._depth + 1)
             reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
-            self._cells.here.below.add(reading)
+            self._notebook.here.below.add(reading)
             try:
                 ended = await reading
             except Unavailable as error:

@@ -118,21 +118,15 @@ class Pasts:
     def _folded(self, thread: str, past: Past, before: int) -> Generator[None, None, Past]:
         """That past, and what came since."""
         seqs, heard = [*past.memories], [*past.heard]
-        process, params, mood, carried = past.process, past.params, past.mood, past.carried
         keeping, unchanged = None, True
         for new in self._new(thread, past.before - 1, before):
             unchanged = unchanged and not new
             seqs = _kept(seqs, new)
             heard += [entry for entry in only(Heard, new) if not entry.forgotten]
             for ended in only(TurnEnded, new):
-                if ended.event.process is not None:
-                    process, params = ended.event.process, ended.event.params
                 if ended.event.keep:
                     keeping = ended
-            for changed in only(MoodChanged, new):
-                mood = changed.event.mood
-            for found in only(CarriedOver, new):
-                carried = found.event.before
+            past = _moved_on(past, new)
             if len(new) == PIECE:
                 yield
         if unchanged:
@@ -141,16 +135,13 @@ class Pasts:
             heard = self._left(thread, keeping, heard)
         memories = yield from self._remembered(past, seqs)
         in_sight = {memory.seq: memory for memory in memories.values()}
-        return Past(
+        return replace(
+            past,
             before=before,
             memories=memories,
             kept=tuple(in_sight.values()),
             seen=memories.keys() | in_sight.keys(),
             heard=tuple(heard),
-            process=process,
-            params=params,
-            mood=mood,
-            carried=carried,
         )
 
     def _remembered(self, past: Past, seqs: Sequence[int]) -> Generator[None, None, Mapping[int, Memory]]:
@@ -185,6 +176,19 @@ class Pasts:
                 fetched.update(fetch.event.seqs)
         since = ended.cause or 0
         return [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
+
+
+def _moved_on(past: Past, new: Sequence[Entry[Any]]) -> Past:
+    """The same where the thread is after these, and with how the soul felt then."""
+    for entry in new:
+        event = entry.event
+        if isinstance(event, TurnEnded) and event.process is not None:
+            past = replace(past, process=event.process, params=event.params)
+        elif isinstance(event, MoodChanged):
+            past = replace(past, mood=event.mood)
+        elif isinstance(event, CarriedOver):
+            past = replace(past, carried=event.before)
+    return past
 
 
 def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:

@@ -34,7 +34,7 @@ from daemon.mind.prompting import feeling
 from daemon.process import NO_ANSWER, Transition
 from daemon.soul import again, ending, outage, questions, settling
 from daemon.soul.carrying import carry_over
-from daemon.soul.cells import INTERRUPTED
+from daemon.soul.notebook import INTERRUPTED
 from daemon.soul.overhearing import overhear
 from daemon.soul.reminding import reminded
 from daemon.soul.taking import THINKING, from_within, taking, yields

@@ -211,8 +211,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "a turn that does not say where its thread is leaves it there",
         "soul/past.py",
-        "                if ended.event.process is not None:",
-        "                if True:",
+        "        if isinstance(event, TurnEnded) and event.process is not None:\n",
+        "        if isinstance(event, TurnEnded):\n",
         f"{STOPS}what_is_asked_beside_it_ends_no_thought",
     ),
     rule(

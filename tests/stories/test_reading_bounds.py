@@ -12,7 +12,7 @@ import pytest
 from daemon.environment import Execution, Function, Sandbox
 from daemon.mind.observing import cut
 from daemon.processes import PROCESSES
-from daemon.soul.cells import LONGEST
+from daemon.soul.notebook import LONGEST
 from daemon.soul.spent import NOTHING
 from tests.soak import SOAK, later
 from tests.source import ROOT

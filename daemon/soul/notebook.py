@@ -1,4 +1,4 @@
-"""The cells of a reading: small programs that a model wrote, run one after the other in one sandbox.
+"""The notebook of a reading: cells, which are small programs of a model's, run in order in one sandbox.
 
 A cell is one step, and what it asks for stands within it, named by its words. After a kill the cells run
 again in a new sandbox: what they had asked for is read back, and only what is new is paid.
@@ -48,15 +48,15 @@ class Ran:
     lost: bool
 
 
-class Cells:
-    """Those of one reading. `open` makes a new sandbox, in which what is to be read is known."""
+class Notebook:
+    """The cells of one reading. `open` makes a new sandbox, in which what is to be read is known."""
 
     def __init__(self, ctx: Context, open: Callable[[], Awaitable[Sandbox]]) -> None:
         self._ctx = ctx
         self._open = open
         self._sandbox: Sandbox | None = None
         self._history = list[Ran]()
-        """Those that have run so far."""
+        """The cells that have run so far."""
         self._in_sandbox = 0
         """How many of them the sandbox has run."""
         self._cell: Cell | None = None
