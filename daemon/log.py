@@ -12,7 +12,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TextIO
 
 MINUTE = 60.0
@@ -36,19 +35,18 @@ def begin_log(level: str, form: str) -> None:
 class AsText(logging.Formatter):
     """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC."""
 
+    converter = staticmethod(time.gmtime)
+
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
-        return _time(record)
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
 
 
-class AsJson(logging.Formatter):
+class AsJson(AsText):
     """An object a line: time, level, logger, message, what else a line names, and a fault's traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
-            "time": _time(record),
+            "time": self.formatTime(record, self.datefmt),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -61,10 +59,6 @@ class AsJson(logging.Formatter):
 
 FIELDS = "fields"
 """The name under which `extra` gives what a line of JSON has besides."""
-
-
-def _time(record: logging.LogRecord) -> str:
-    return f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 @dataclass(slots=True)

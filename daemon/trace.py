@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from daemon.engine.event import Entry, Event
+from daemon.engine.event import Entry, Event, seqs_of
 from daemon.engine.reading import Reading
 from daemon.kinds import CardShown, Claim, ModelCall, Opened, Said, Spoken
 from daemon.slack.text import MENTION
@@ -84,14 +83,13 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
     counted = _several(len(entries), "entry", "entries")
     called = _several(len(calls), "call", "calls")
     yield f"{_titled(opened)}, {counted}, {called}, ${spent:.4f}"
-    for depth, entry in _tree(entries):
-        if not isinstance(entry.event, Opened):
-            indent = "  " * min(depth, DEEPEST)
-            said = plain(_spelled(told(entry), names))
-            line = f"{entry.seq:>7}  {_time(entry)}  {indent}{entry.kind}  {said}".rstrip()
-            if len(line) > width:
-                line = f"{line[: int(width) - 1]}…"
-            yield line
+    for depth, entry in _tree([entry for entry in entries if not isinstance(entry.event, Opened)]):
+        indent = "  " * min(depth, DEEPEST)
+        said = plain(_spelled(told(entry), names))
+        line = f"{entry.seq:>7}  {_time(entry)}  {indent}{entry.kind}  {said}".rstrip()
+        if len(line) > width:
+            line = f"{line[: int(width) - 1]}…"
+        yield line
 
 
 def _several(count: int, one: str, more: str) -> str:
@@ -130,18 +128,20 @@ def _spelled(text: str, names: Mapping[str, str]) -> str:
 
 def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
     """Each entry with its depth, directly below its cause; what the thread itself caused stands leftmost."""
-    here = {entry.seq for entry in entries if not isinstance(entry.event, Opened)}
-    caused = defaultdict[int | None, list[Entry[Any]]](list)
+    caused: dict[int, list[Entry[Any]]] = {seq: [] for seq in seqs_of(entries)}
+    leftmost: list[Entry[Any]] = []
     for entry in entries:
-        if entry.cause in here:
+        if entry.cause in caused:
             caused[entry.cause].append(entry)
         else:
-            caused[None].append(entry)
-    waiting = [(0, entry) for entry in reversed(caused[None])]
+            leftmost.append(entry)
+    depths: dict[int | None, int] = {}
+    waiting = leftmost[::-1]
     while waiting:
-        depth, entry = waiting.pop()
-        yield depth, entry
-        waiting.extend((depth + 1, child) for child in reversed(caused[entry.seq]))
+        entry = waiting.pop()
+        depths[entry.seq] = depths.get(entry.cause, -1) + 1
+        yield depths[entry.seq], entry
+        waiting += reversed(caused[entry.seq])
 
 
 def _place(asked: str) -> tuple[str, str] | None:
