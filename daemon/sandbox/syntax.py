@@ -97,12 +97,8 @@ class Look:
     def faults(self) -> Iterator[str]:
         """All that monty cannot do, in the order of the tree."""
         for node in self._nodes:
-            for form, name in FORMS:
-                if isinstance(node, form):
-                    yield name
+            yield from unknown_forms(node)
             match node:
-                case ast.comprehension(is_async=1):
-                    yield "async for"
                 case ast.ClassDef():
                     yield from self._class(node)
                 case ast.Import():
@@ -199,6 +195,15 @@ def imported_from(node: ast.ImportFrom) -> Iterator[str]:
             yield "import *"
         elif module in KNOWN and one.name not in names:
             yield f"{module}.{one.name}"
+
+
+def unknown_forms(node: ast.AST) -> Iterator[str]:
+    """What this node is, where monty has no such thing."""
+    for form, name in FORMS:
+        if isinstance(node, form):
+            yield name
+    if isinstance(node, ast.comprehension) and node.is_async:
+        yield "async for"
 
 
 def unknown_options(name: str, call: ast.Call) -> Iterator[str]:

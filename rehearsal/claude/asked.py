@@ -246,9 +246,13 @@ def chosen(choices: Sequence[Any], words: str) -> Any:
         led = [choice for choice in choices if sign.search(str(choice))]
         if led and meant.search(words):
             return led[0]
-    usual = [choice for choice in choices if USUAL.fullmatch(str(choice))]
-    named = [choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", words, re.I)]
-    return [*usual, *named, *choices][0]
+    for choice in choices:
+        if USUAL.fullmatch(str(choice)):
+            return choice
+    for choice in choices:
+        if re.search(rf"\b{re.escape(str(choice))}\b", words, re.I):
+            return choice
+    return choices[0]
 
 
 def _speech(name: str, about: str) -> int:

@@ -204,10 +204,10 @@ def _looked_up(request: Asked) -> str:
     for topic, result in zip(asked_for, results, strict=False):
         hits = best(result, topic)
         found += hits
-        if not hits and len(asked_for) > 1:
+        if not hits:
             missing.append(topic)
-        elif not hits:
-            missing.append(together(list(looked_for(topic))))
+    if missing and len(asked_for) == 1:
+        missing = list(looked_for(asked_for[0]))
     if not found and FILES not in dict(request.found):
         return f"I have looked{_to(request)}, and found: “{quotable(results[-1])}”"
     said = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,10 +80,8 @@ def _compared(before: str, now: str) -> str:
 
 def _thought(contexts: Mapping[str, str]) -> str:
     notes = [_note(*found) for found in NOTE.findall(contexts["notes"])]
-    shown = {note.id for note in notes}
-    unread = [id for id in dict.fromkeys(LISTED.findall(contexts["notes"])) if id not in shown]
-    processes = map(_attributes, PROCESS.findall(contexts.get("process_log", "")))
-    over = [process for process in processes if process.get("ended") and process.get("id")]
+    unread = _unread(contexts["notes"], notes)
+    over = _over(contexts.get("process_log", ""))
     replies = contexts.get("llm_recent_responses", "")
     said: list[str] = []
     commands: list[Command] = []
@@ -96,14 +94,26 @@ def _thought(contexts: Mapping[str, str]) -> str:
     for note in notes:
         commands += _kept(note, replies)
     if unread:
-        ids = list(map(int, unread[:AT_ONCE]))
-        said.append(f"{several(len(ids), 'note')} that I have not read: I look at what was said.")
-        commands.append(("notes.read", {"ids": ids}, "see what was said"))
+        said.append(f"{several(len(unread), 'note')} that I have not read: I look at what was said.")
+        commands.append(("notes.read", {"ids": unread}, "see what was said"))
     if not commands:
         said.append(_nothing(contexts))
         until = {"notes": {"priority": "important"}, "seconds": HOUR}
         commands.append(("cycle.idle", until, "nothing is to be done"))
     return "\n".join([*said, "", _section(commands)])
+
+
+def _unread(listed: str, read: Sequence[Note]) -> list[int]:
+    """The first few notes that it has not read."""
+    shown = {note.id for note in read}
+    ids = [int(id) for id in dict.fromkeys(LISTED.findall(listed)) if id not in shown]
+    return ids[:AT_ONCE]
+
+
+def _over(log: str) -> list[Mapping[str, str]]:
+    """The programs that came to an end."""
+    processes = map(_attributes, PROCESS.findall(log))
+    return [process for process in processes if process.get("ended") and process.get("id")]
 
 
 def _nothing(contexts: Mapping[str, str]) -> str:
@@ -121,7 +131,7 @@ def _remark(notes: Sequence[Note]) -> str:
     wrote = [note for note in notes if note.source != "reaction"]
     said = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
     if wrote:
-        remark = f"{_each_once(note.who for note in wrote)} wrote"
+        remark = f"{_each_once([note.who for note in wrote])} wrote"
         topics = [f"“{topic}”" for topic in map(_topic, wrote) if topic]
         if topics:
             remark += f", as far as I can tell about {_each_once(topics)}"
@@ -183,5 +193,5 @@ def _section(commands: Sequence[Command]) -> str:
     return "\n".join([*lines, "# End of commands"])
 
 
-def _each_once(names: Iterable[str]) -> str:
+def _each_once(names: Sequence[str]) -> str:
     return together(list(dict.fromkeys(names)))

@@ -81,9 +81,11 @@ class Cache:
         chain = _chain(str(body.get("model")), row)
         sums = [0, *accumulate(piece.tokens for piece in row)]
         marks = [i for i, piece in enumerate(row, 1) if piece.marked and sums[i] >= SMALLEST]
-        known = max((self._known(chain, mark) for mark in marks), default=0)
-        written = marks[-1] if marks else 0
-        self._write([chain[i] for i in {known, *marks} if i])
+        known = written = 0
+        for mark in marks:
+            known = max(known, self._known(chain, mark))
+            written = mark
+        self._write([chain[place] for place in {known, *marks} - {0}])
         return {
             "input_tokens": sums[-1] - sums[written],
             "cache_creation_input_tokens": sums[written] - sums[known],

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rehearsal.claude.wanted import COMMON
+from rehearsal.claude.wanted import COMMON, WORD
 from rehearsal.claude.wording import several, together
 
 HOW = "I looked for these words alone, in singular and plural."
@@ -73,7 +73,8 @@ def findings(report: str) -> str:
     said = [_told(part) for part in parts]
     if LEFT_OUT.search(report):
         said.append("This is not all: more was found than I am shown.")
-    said.append(HOW if any(part.counts for part in parts) else GLANCED)
+    counted = any(part.counts for part in parts)
+    said.append(HOW if counted else GLANCED)
     return "\n".join(said)
 
 
@@ -155,8 +156,8 @@ def _looks(part: Surveyed) -> str:
 
 def _quotable(text: str, words: Sequence[str]) -> str:
     """What of a line can be quoted, around a word that was looked for; "…" where something is left out."""
-    pieces = [" ".join(piece.split()) for piece in MARKS.split(QUOTES.sub("'", text))]
-    pieces = [piece for piece in pieces if any(letter.isalnum() for letter in piece)]
+    parts = [part for part in MARKS.split(QUOTES.sub("'", text)) if WORD.search(part)]
+    pieces = [" ".join(part.split()) for part in parts]
     if not pieces:
         return ""
     held = [_held(piece.lower(), words) for piece in pieces]

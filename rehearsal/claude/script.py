@@ -136,12 +136,15 @@ def _who(request: Asked) -> str:
 
 
 def _aside(section: Section, request: Asked) -> str:
-    """What stands in a section that nobody hears: a choice, nothing, or which rule it goes by."""
+    """What stands in a section that nobody hears: a choice, nothing, or its rule."""
     named = chosen(section, request)
     if section.may_be_blank:
         return named if named.lower() in request.words.lower() else ""
-    if named:
-        return named
+    return named or _rule(request)
+
+
+def _rule(request: Asked) -> str:
+    """Which rule it goes by."""
     who, goes = _who(request), turned(request)
     if goes == READING:
         return f"{who} wants something read. I go by the words of the question."
