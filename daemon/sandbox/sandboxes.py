@@ -9,7 +9,6 @@ import asyncio
 import platform
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Self
 
 from daemon.environment import USUAL, Bounds, Function, Sandbox
@@ -33,9 +32,7 @@ class Sandboxes:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
 
     async def open(self, functions: Mapping[str, Function]) -> Sandbox:

@@ -142,13 +142,16 @@ class Session:
 
     async def _move(self, missing: str) -> dict[str, str]:
         """Go on in CPython; returns what could not be carried over, with its type. Raises SandboxError."""
-        needs = f"This cell needs {missing}, which this sandbox cannot do: nothing of it was run."
+        needs = (
+            f"This cell needs {missing}, which this sandbox cannot do: nothing of it was run. "
+            f"It is Python without {LACKS}."
+        )
         if self._cpython is None:
-            raise SandboxError(f"{needs} It is Python without {LACKS}.")
+            raise SandboxError(needs)
         try:
             target = await self._cpython(self._functions, self._bounds)
         except SandboxError as error:
-            raise SandboxError(f"{needs} It is Python without {LACKS}. {error}") from error
+            raise SandboxError(f"{needs} {error}") from error
         self._is_moving = True
         try:
             lost = await self._carry(target)
