@@ -35,10 +35,9 @@ def begin_log(level: str, form: str) -> None:
 class AsText(logging.Formatter):
     """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC."""
 
-    converter = staticmethod(time.gmtime)
-
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        self.converter = time.gmtime
 
 
 class AsJson(AsText):
