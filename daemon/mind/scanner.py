@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 
 from daemon.mind.code import LONGEST, Code
 from daemon.mind.headings import COLONS, DECORATION, heading, label
@@ -123,58 +124,59 @@ class Scanner:
         name = name.lower()
         if not char and kind != "thought" and begins_any(name, self._tags | THOUGHTS):
             return char  # it breaks off in what could have become a mark
+        if kind == "text":
+            self._emit(held)
+            return char
+        mark = Mark(kind=kind, name=name, raw=held, closing=closing)
         match kind:
             case "thought":
-                return (yield from self._thought(held, name, char, closing=closing))
+                return (yield from self._thought(mark, char))
             case "other":
-                return (yield from self._other(held, name, char, closing=closing))
+                return (yield from self._other(mark, char))
             case "tag" if closing or name not in self._hidden or self._code.says_block:
-                return (yield from self._rest_of_tag(held, name, char, closing=closing))
-            case "tag":
-                return (yield from self._open_hidden(held, name, char))
-        self._emit(held)
-        return char
+                return (yield from self._rest_of_tag(mark, char))
+        return (yield from self._open_hidden(mark, char))
 
-    def _rest_of_tag(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
+    def _rest_of_tag(self, mark: Mark, char: str) -> Reader:
         """A tag of ours up to its last bracket. One that closes what is spoken closes it without one, too."""
+        held = mark.raw
         while char not in ENDS and len(held) < LONGEST:
             held += char
             char = yield
         if char in CLOSERS:
-            self._emit(Mark(kind="tag", name=name, raw=held + char, closing=closing))
+            self._emit(replace(mark, raw=held + char))
             return (yield)
-        if closing and name not in self._hidden:
-            self._emit(Mark(kind="tag", name=name, raw=held, closing=True, broken=True))
+        if mark.closing and mark.name not in self._hidden:
+            self._emit(replace(mark, raw=held, broken=True))
         elif char:
             self._emit(held)
         return char
 
-    def _open_hidden(self, held: str, name: str, char: str) -> Reader:
+    def _open_hidden(self, mark: Mark, char: str) -> Reader:
         """It is open at once: what stands within the bracket is as private as what comes after it."""
-        self._emit(Mark(kind="tag", name=name, raw=f"{held}>"))
+        self._emit(replace(mark, raw=f"{mark.raw}>"))
         while char and char not in OPENERS and char not in CLOSERS:
             char = yield
         if char in CLOSERS:
             return (yield)
         return char
 
-    def _thought(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
+    def _thought(self, mark: Mark, char: str) -> Reader:
         """It is open at once; only a whole tag closes it."""
-        if closing:
+        held = mark.raw
+        if mark.closing:
             while char.isspace() and len(held) < LONGEST:
                 held += char
                 char = yield
-        whole = char in CLOSERS
-        broken = closing and not whole
-        if whole:
-            held += char
-        self._emit(Mark(kind="thought", name=name, raw=held, closing=closing, broken=broken))
-        if whole:
+        if char in CLOSERS:
+            self._emit(replace(mark, raw=held + char))
             return (yield)
+        self._emit(replace(mark, raw=held, broken=mark.closing))
         return char
 
-    def _other(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
+    def _other(self, mark: Mark, char: str) -> Reader:
         """A tag that nobody knows; without its last bracket in the same line it is text."""
+        held = mark.raw
         while char not in ENDS and char != "\n" and len(held) < LONGEST:
             held += char
             char = yield
@@ -185,7 +187,7 @@ class Scanner:
         if held.endswith(("/>", "/▷")):
             self._emit(held)
         else:
-            self._emit(Mark(kind="other", name=name, raw=held, closing=closing))
+            self._emit(replace(mark, raw=held))
         return (yield)
 
     def _token(self, held: str) -> Reader:
