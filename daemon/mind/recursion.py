@@ -94,18 +94,18 @@ class Recursion:
         match call.event.outcome:
             case "ok" | "cut" as outcome:
                 text = without_thoughts(call.event.text).strip()
-                return await self._end(text, "answered", partial=outcome == "cut")
+                return await self._answered(text, partial=outcome == "cut")
             case "cancelled":
                 return await self._stopped()
             case "over-budget":
-                return await self._end("", "money", partial=True)
-        return await self._end("", "failed", partial=True)
+                return await self._ended("money")
+        return await self._ended("failed")
 
     async def live(self) -> Ended:
         """Round after round, to its end."""
         while True:
             if await self._interrupted():
-                return await self._end("", "stopped", partial=True)
+                return await self._ended("stopped")
             reason = await self._bound()
             if reason:
                 return await self._unfinished(reason)
@@ -120,7 +120,9 @@ class Recursion:
         return await self._node.standing()
 
     async def _interrupted(self) -> bool:
-        came = await self._interrupt() if self._interrupt else ()
+        if self._interrupt is None:
+            return False
+        came = await self._interrupt()
         if isinstance(came, bool):
             return came
         self._memory = self._memory.with_memory(*came)
@@ -139,11 +141,11 @@ class Recursion:
             case "over-budget":
                 return await self._unfinished("money")
             case _:
-                return await self._unfinished("failed")
+                return await self._ended("failed")
         text = without_thoughts(call.event.text)
         wrote = written(text, whole=call.event.outcome == "ok")
         if wrote.final is not None:
-            return await self._end(wrote.final, "answered")
+            return await self._answered(wrote.final)
         if wrote.variable:
             wrote = Written(cells=(f"FINAL_VAR({wrote.variable!r})",))
         if not wrote.cells:
@@ -157,7 +159,7 @@ class Recursion:
             ran = await self._node.run(code)
             self._memory = self._memory.with_memory(remember(ran))
             if ran.event.final is not None:
-                return await self._end(ran.event.final, "answered")
+                return await self._answered(ran.event.final)
             came.append(f"{code}\n{ran.event.text}")
         match self._circles.notice("\n".join(came)):
             case "nudge":
@@ -171,7 +173,10 @@ class Recursion:
         self._silent += 1
         if self._silent >= SILENT:
             return await self._unfinished("stuck")
-        await self._tell("twice" if wrote.finals else "codeless")
+        if wrote.finals:
+            await self._tell("twice")
+        else:
+            await self._tell("codeless")
         return None
 
     async def _tell(self, name: str) -> None:
@@ -181,12 +186,10 @@ class Recursion:
     async def _stopped(self) -> Ended:
         """A call was broken off: whoever did that is heard."""
         await self._interrupted()
-        return await self._end("", "stopped", partial=True)
+        return await self._ended("stopped")
 
     async def _unfinished(self, reason: Ending) -> Ended:
         """Something stands in the way: one more call says what is known by now."""
-        if reason == "failed":
-            return await self._end("", reason, partial=True)
         asked = self._memory.with_region("instruction", self._node.words("unfinished"))
         call = await self._node.ask("extract", asked, last=True)
         if call.event.outcome == "cancelled":
@@ -195,7 +198,11 @@ class Recursion:
         if call.event.outcome in ("ok", "cut"):
             text = without_thoughts(call.event.text)
             answer = written(text).final or text.strip()
-        return await self._end(answer, reason, partial=True)
+        return await self._ended(reason, answer)
 
-    async def _end(self, answer: str, reason: Ending, *, partial: bool = False) -> Ended:
-        return await self._node.end(answer, reason, partial=partial, iterations=self._iterations)
+    async def _answered(self, answer: str, *, partial: bool = False) -> Ended:
+        return await self._node.end(answer, "answered", partial=partial, iterations=self._iterations)
+
+    async def _ended(self, reason: Ending, answer: str = "") -> Ended:
+        """It goes no further, for this reason; the answer is what is known by now."""
+        return await self._node.end(answer, reason, partial=True, iterations=self._iterations)
