@@ -18,7 +18,7 @@ from daemon.mind.listening import Listening
 from daemon.mind.markup import LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
 from daemon.mind.prompting import feeling, situated, timed
-from daemon.mind.sections import Sections
+from daemon.mind.sections import Sections, sections
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -39,7 +39,8 @@ class Final:
     def __init__(self, slug: str) -> None:
         self._tag = f"{slug}-response"
         self._begins = re.compile(rf"<{re.escape(self._tag)}(?:\s[^<>]*)?>", re.IGNORECASE)
-        self._sections = Sections([self._tag, slug, *ROOTS], [slug, *ROOTS])
+        private = [slug, *ROOTS]
+        self._sections = Sections([self._tag, *private], private)
         self.opened = False
         """Has it begun? From then on all is its own, code and quotations too."""
         self._line = ""
@@ -146,9 +147,10 @@ class Thinking:
         self._actions = actions
         self._plan_is_open = plan_is_open
         self._speaks = not turn.tree.parent
-        seen = timed(turn, memory)
         if self._speaks:
             seen = situated(turn, memory)
+        else:
+            seen = timed(turn, memory)
         self._listening = Listening(turn, seen, self._reader)
         self._before = memory
         self.speech = self._listening.speech
@@ -225,9 +227,8 @@ def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
     whole.end()
     if whole.text or not alone:
         return whole.text
-    plain = Sections([slug, *ROOTS], [slug, *ROOTS])
-    plain.feed(text)
-    plain.end()
+    private = [slug, *ROOTS]
+    plain = sections(text, private, private)
     if plain.muted:
         return ""
     return plain.outside.strip()

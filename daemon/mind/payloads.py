@@ -41,6 +41,8 @@ SYSTEM = (
     "system-note",
 )
 """What the core says to the soul."""
+NAMES = (*ROOTS, *PARTS.values(), *SYSTEM)
+"""All names that mean something in open thought."""
 
 LONGEST = 200_000
 """Characters of an answer that are read: more than any model writes in one, little enough to read at once."""
@@ -127,7 +129,7 @@ def slug_of(name: str) -> str:
     """The name of the soul's own tag: lower case, `[a-z0-9-]`; never a name that means something else."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", "")).strip("-")
-    if not slug or not slug[0].isalpha() or slug in HTML or slug in (*ROOTS, *PARTS.values(), *SYSTEM):
+    if not slug or not slug[0].isalpha() or slug in HTML or slug in NAMES:
         return f"soul-{slug}".strip("-")
     return slug
 
@@ -143,9 +145,10 @@ class _Reading:
     """One answer while it is read."""
 
     def __init__(self, text: str, slug: str, actions: Collection[str]) -> None:
+        final = f"{slug}-response"
         self._slug = slug
-        self._words_only = (f"{slug}-response", *WORDS)
-        self._known = frozenset({slug, f"{slug}-response", *ROOTS, *actions})
+        self._words_only = (final, *WORDS)
+        self._known = frozenset({slug, final, *ROOTS, *actions})
         self._text = writable(text[:LONGEST])
         self._markup = Markup(self._text, self._known)
         self._thought: list[tuple[int, str]] = []

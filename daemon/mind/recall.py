@@ -32,12 +32,12 @@ from daemon.kinds import (
 from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.answer import ALOUD, DELIBERATE, MONOLOGUE, Answer
 from daemon.mind.marks import HTML
-from daemon.mind.payloads import PARTS, ROOTS, SYSTEM, element
+from daemon.mind.payloads import NAMES, element
 from daemon.mind.sections import spoken, without_thoughts
 from daemon.mind.tags import SAY, TAGS
 
 NAME_LENGTH = 40
-OURS = "|".join((*TAGS, *ROOTS, *PARTS.values(), *SYSTEM))
+OURS = "|".join((*TAGS, *NAMES))
 FENCE = re.compile(
     rf"""
     <(?=[^\w<]*(?:message|context\W?cleared|notes|result))
