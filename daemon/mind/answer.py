@@ -26,12 +26,8 @@ class Answer:
     def __init__(self, call: Entry[ModelCall]) -> None:
         self.call = call
         self.outcome = call.event.outcome
+        self.usable = call.event.usable
         self._sections = sections(call.event.text, TAGS, PRIVATE)
-
-    @property
-    def usable(self) -> bool:
-        """Did the model answer at all?"""
-        return self.outcome in ("ok", "cut")
 
     @property
     def unfinished(self) -> bool:

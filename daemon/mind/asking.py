@@ -42,9 +42,9 @@ async def openly(
             async with turn.showing(feeling(turn).status):
                 grown, call = await turn.talk(name, seen, role, None, schema)
             memory = memory.with_memory(*grown.heard_since(seen))
+            if call.event.usable:
+                return memory, call
             match call.event.outcome:
-                case "ok" | "cut":
-                    return memory, call
                 case "cancelled":
                     return await stopped(turn, memory, turn.speech()), None
                 case "refused" if role != "fallback":

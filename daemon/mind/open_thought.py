@@ -133,7 +133,7 @@ class Thought:
     @property
     def usable(self) -> bool:
         """Did the model answer at all?"""
-        return self.call.event.outcome in ("ok", "cut")
+        return self.call.event.usable
 
 
 class Thinking:
@@ -174,7 +174,7 @@ class Thinking:
             call = await self._listening.ask(DELIBERATE, role, instruction, aloud=aloud)
         event = call.event
         text = ""
-        if event.outcome in ("ok", "cut"):
+        if event.usable:
             text = event.text
         final = said_finally(text, self._slug, alone=alone)
         if aloud and event.outcome == "cancelled":

@@ -91,14 +91,14 @@ class Recursion:
         began = self._began.event
         words = self._node.words("short", question=fenced(began.question), context=fenced(began.shape))
         call = await self._node.ask("read", working_memory([]).with_region("instruction", words))
-        match call.event.outcome:
-            case "ok" | "cut" as outcome:
-                text = without_thoughts(call.event.text).strip()
-                return await self._answered(text, partial=outcome == "cut")
-            case "cancelled":
-                return await self._stopped()
-            case "over-budget":
-                return await self._ended("money")
+        outcome = call.event.outcome
+        if call.event.usable:
+            text = without_thoughts(call.event.text).strip()
+            return await self._answered(text, partial=outcome == "cut")
+        if outcome == "cancelled":
+            return await self._stopped()
+        if outcome == "over-budget":
+            return await self._ended("money")
         return await self._ended("failed")
 
     async def live(self) -> Ended:
@@ -134,14 +134,13 @@ class Recursion:
         asked = self._memory.with_region("instruction", self._node.words("turn", round=rounds))
         call = await self._node.ask("recurse", asked)
         match call.event.outcome:
-            case "ok" | "cut":
-                self._memory = self._memory.with_memory(remember(call))
             case "cancelled":
                 return await self._stopped()
             case "over-budget":
                 return await self._unfinished("money")
-            case _:
-                return await self._ended("failed")
+        if not call.event.usable:
+            return await self._ended("failed")
+        self._memory = self._memory.with_memory(remember(call))
         text = without_thoughts(call.event.text)
         wrote = written(text, whole=call.event.outcome == "ok")
         if wrote.final is not None:
@@ -195,7 +194,7 @@ class Recursion:
         if call.event.outcome == "cancelled":
             return await self._stopped()
         answer = ""
-        if call.event.outcome in ("ok", "cut"):
+        if call.event.usable:
             text = without_thoughts(call.event.text)
             answer = written(text).final or text.strip()
         return await self._ended(reason, answer)
