@@ -147,11 +147,10 @@ class Thinking:
         self._actions = actions
         self._plan_is_open = plan_is_open
         self._speaks = not turn.tree.parent
+        place = timed
         if self._speaks:
-            seen = situated(turn, memory)
-        else:
-            seen = timed(turn, memory)
-        self._listening = Listening(turn, seen, self._reader)
+            place = situated
+        self._listening = Listening(turn, place(turn, memory), self._reader)
         self._before = memory
         self.speech = self._listening.speech
 
