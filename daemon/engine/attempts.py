@@ -36,9 +36,9 @@ def turn_of(began: Entry[TurnBegan]) -> str:
     return began.key.removesuffix("/began")
 
 
-def failures(journal: Reading, turn: str) -> list[Entry[AttemptFailed]]:
+def failures(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[AttemptFailed]]:
     """The attempts at this turn that failed by themselves, in order."""
-    return only(AttemptFailed, journal.parts(turn))
+    return only(AttemptFailed, journal.parts(turn_of(began)))
 
 
 def resumptions(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
@@ -57,7 +57,7 @@ def failed(journal: Reading, thread: str) -> Failed:
     unbegun = journal.of(thread, Unbegun, since=since)
     if began is None or not journal.is_pending(began.seq):
         return unbegun
-    return by_seq([*unbegun, *failures(journal, turn_of(began))])
+    return by_seq([*unbegun, *failures(journal, began)])
 
 
 def tries_to_begin(journal: Reading, thread: str) -> int:
@@ -129,7 +129,7 @@ def is_hopeless(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
     """Is it to be given up? After so many failures or deaths, three failures at one place, or a final one."""
     if began.event.unfit or deaths >= MAX_FAILURES:
         return True
-    found = failures(journal, turn_of(began))
+    found = failures(journal, began)
     own = [entry for entry in found if entry.event.fault]
     places = Counter(entry.event.at for entry in own)
     if len(own) >= MAX_FAILURES or max(places.values(), default=0) >= SAME_PLACE:
@@ -139,7 +139,7 @@ def is_hopeless(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
 
 def is_beyond_words(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
     """Could not even its end be told?"""
-    found = failures(journal, turn_of(began))
+    found = failures(journal, began)
     own = sum(entry.event.fault for entry in found)
     final = sum(entry.event.final for entry in found)
     if own >= 2 * MAX_FAILURES or final >= 2 or deaths >= MAX_FAILURES + MORE_DEATHS:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from daemon.engine.event import Entry, Event, Kinds
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.opening import open_readonly
 from daemon.engine.reading import ALWAYS, Reading
-from daemon.engine.tables import Stored
 
 
 class Beside(Reading):
@@ -18,6 +16,8 @@ class Beside(Reading):
 
     Nothing can be erased from the file while one moment of it is read.
     """
+
+    _leaves_out_damage = True
 
     def __init__(
         self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None], *, live: bool = False
@@ -58,9 +58,6 @@ class Beside(Reading):
         """The entries of a span whose body as JSON is like all these patterns of SQL, the newest first."""
         with self._question:
             yield from self._sound(self._store.holding(patterns, root, since, before))
-
-    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
-        return list(self._sound(rows))
 
     def _found(self, damage: JournalDamaged) -> None:
         self._hears(damage)

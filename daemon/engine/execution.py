@@ -269,7 +269,7 @@ class Execution:
     @property
     def failed(self) -> list[Entry[AttemptFailed]]:
         """The attempts at this turn that failed so far, in order."""
-        return failures(self.journal, self.turn)
+        return failures(self.journal, self.began)
 
     def lifetime(self) -> list[Entry[Event]]:
         """All that is recorded of it, with its turns, the attempts at them and its outages, in order.

@@ -14,7 +14,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from daemon.engine.at_hand import AtHand
@@ -28,7 +27,7 @@ from daemon.engine.opening import fold_again, open_store
 from daemon.engine.reading import Reading
 from daemon.engine.rows import written_as
 from daemon.engine.store import Store, index_path
-from daemon.engine.tables import Row, Stored
+from daemon.engine.tables import Row
 from daemon.engine.writer import Fence, Writer, Written
 
 E = TypeVar("E", bound=Event)
@@ -69,6 +68,8 @@ class Journal(Reading):
 
     `kinds` are the program's own; the engine's are added, but where the program has a class of the same kind.
     """
+
+    _leaves_out_damage = True
 
     def __init__(
         self, path: Path, clock: Clock, kinds: Iterable[type[Event]], writer: type[Writer] = Writer
@@ -111,9 +112,7 @@ class Journal(Reading):
             self._open = opening.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._open.close()
 
     def _finish_forgetting(self, store: Store) -> None:
@@ -123,10 +122,6 @@ class Journal(Reading):
         except (sqlite3.Error, OSError, ValueError) as error:
             store.rollback()
             log.error("What was being forgotten is not erased yet (%s).", error)
-
-    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
-        """Of many threads: one damaged entry must not stop the others, so it is left out."""
-        return list(self._sound(rows))
 
     def _found(self, damage: JournalDamaged) -> None:
         """An owner reads it once; `damage` says it for as long as this program lives."""

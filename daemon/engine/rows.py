@@ -33,16 +33,17 @@ def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
     """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
     seq, thread, kind, author, body, key, cause, closes, at = row
     closed = seqs_in(closes)
-    amiss = () if closed is not None and _looks_right(row) else tuple(strays(row))
-    if closed is None or amiss:
-        raise ValueError(f"its {', '.join(amiss)}")
+    if closed is None or not _looks_right(row):
+        amiss = list(_strays(row))
+        if amiss:
+            raise ValueError(f"its {', '.join(amiss)}")
     return Entry(
         seq=seq,
         thread=thread,
         author=author,
         key=key,
         cause=cause,
-        closes=closed,
+        closes=closed or (),
         at=at,
         event=kinds.load(kind, body),
         forgotten=mark_of(body),
@@ -61,7 +62,7 @@ def _looks_right(row: Stored) -> bool:
     )
 
 
-def strays(row: Stored) -> Iterator[str]:
+def _strays(row: Stored) -> Iterator[str]:
     """The columns, but the body, that are not what they should be: SQLite keeps anything anywhere."""
     _, thread, kind, author, body, key, cause, closes, at = row
     texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
@@ -76,16 +77,11 @@ def strays(row: Stored) -> Iterator[str]:
         yield "at"
 
 
-def closed_by(text: str) -> tuple[int, ...]:
-    """The seqs in this column. Raises ValueError where they are none."""
+def seqs_in(text: str) -> tuple[int, ...] | None:
+    """The seqs in the column of what is closed; None where it is damaged."""
     if text == "[]":
         return ()
-    return SEQS.validate_json(text, strict=True)
-
-
-def seqs_in(text: str) -> tuple[int, ...] | None:
-    """The same; None where it is damaged."""
     try:
-        return closed_by(text)
+        return SEQS.validate_json(text, strict=True)
     except ValueError:
         return None

@@ -236,7 +236,7 @@ class Turns:
         hopeless = execution.restarts > MAX_RESTARTS or is_hopeless(journal, began, suspected.counted)
         if hopeless or journal.get(_begin_of(execution, FAILED)):
             return await self._give_up(execution)
-        has_failed = suspected.suspect or bool(failures(journal, execution.turn))
+        has_failed = suspected.suspect or bool(failures(journal, began))
         if has_failed and is_overruled(journal, began):
             return await self._stop(execution)
         await self._settle(execution)
@@ -267,14 +267,11 @@ class Turns:
             return
         await self._program.settle(Context(execution, part(execution.path, "settle")))
         for entry in execution.left_open():
-            if isinstance(entry.event, Spawned):
-                await self._cancel(execution, entry.event.thread, part(entry.key, "cancel"))
+            key = part(entry.key, "cancel")
+            if isinstance(entry.event, Spawned) and self._journal.get(key) is None:
+                child = entry.event.thread  # nobody waits for it any more
+                await execution.append(Cancel(reason="restarted"), key, thread=child)
         execution.fix_log()
-
-    async def _cancel(self, execution: Execution, child: str, key: str) -> None:
-        """A child of an execution that began again is stopped: nobody waits for it."""
-        if self._journal.get(key) is None:
-            await execution.append(Cancel(reason="restarted"), key, thread=child)
 
     async def _went_down(self, thread: str, outage: Entry[Outage]) -> None:
         """What the program does then stands beside the steps, under the outage's key."""

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from daemon.engine.attempts import rest
@@ -72,9 +71,7 @@ class Worker:
         self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="sweep")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._closing = True
         self._sweeper.cancel()
         with suppress(asyncio.CancelledError):
