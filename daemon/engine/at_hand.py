@@ -46,4 +46,5 @@ class AtHand:
         return found[::-1]
 
     def _read(self, one: Written) -> Entry[Any]:
-        return written_as(one.row, one.seq, self._kinds.load(one.row.kind, one.row.body))
+        event = self._kinds.load(one.row.kind, one.row.body)
+        return written_as(one.row, one.seq, event)

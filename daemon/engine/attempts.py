@@ -109,7 +109,8 @@ def _came_early(journal: Reading, found: Failed) -> bool:
     if len(found) == 1:
         return False
     before, last = found[-2:]
-    return journal.at(last.cause or last.seq).at - before.at < _pause(len(found) - 1)
+    attempt = journal.at(last.cause or last.seq)
+    return attempt.at - before.at < _pause(len(found) - 1)
 
 
 def is_overruled(journal: Reading, began: Entry[TurnBegan]) -> bool:

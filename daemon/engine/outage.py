@@ -187,7 +187,8 @@ class Outages:
         """A try failed. One before its time changes nothing; else the next wait begins, or the end."""
         await self._tell(wait)
         wait.deaf = True
-        if not self._execution.stopping.is_set() and self._around.clock.now() < wait.entry.event.due:
+        is_early = self._around.clock.now() < wait.entry.event.due
+        if is_early and not self._execution.stopping.is_set():
             return
         try:
             wait.seconds = self._patience(error, wait.entry.event.tries + 1)
@@ -227,7 +228,8 @@ class Outages:
 
     async def _end(self, wait: Wait) -> None:
         ended = OutageEnded(gave_up=wait.gave_up is not None)
-        await self._execution.append(ended, part(wait.entry.key, "ended"), closes=[wait.entry.seq])
+        key = part(wait.entry.key, "ended")
+        await self._execution.append(ended, key, closes=[wait.entry.seq])
         wait.over = True
         self._wait = None
 

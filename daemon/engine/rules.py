@@ -110,7 +110,8 @@ class Ledger:
         if entry.forgotten:
             self.blank[entry.seq] = entry.forgotten
         if event.brings:
-            self.brought[root_of(entry.thread)].update(seq for _, seq in self.kinds.seqs(event))
+            for _, seq in self.kinds.seqs(event):
+                self.brought[root_of(entry.thread)].add(seq)
         if isinstance(event, Forgotten):
             self.forgotten[entry.seq] = event.seqs
         elif isinstance(event, TurnBegan):

@@ -206,7 +206,8 @@ class Steps:
             begun = await self.execution.append(replace(intent, fingerprint=asked), key)
         if not isinstance(begun.event, Intent):
             return begun
-        done = self.read(part(key, "done"))
+        receipt = part(key, "done")
+        done = self.read(receipt)
         if done:
             return done
         self.execution.check_lease()
@@ -215,7 +216,7 @@ class Steps:
         if not doubtful:
             outcome = await do()
         outcome = replace(outcome, fingerprint=asked)
-        return await self.execution.append(outcome, part(key, "done"), cause=begun.seq, closes=[begun.seq])
+        return await self.execution.append(outcome, receipt, cause=begun.seq, closes=[begun.seq])
 
     async def effect_soon(self, intent: Intent, do: Callable[[], Awaitable[S]]) -> S:
         """The same of what may be done again, without waiting for its records: what became of it.

@@ -169,7 +169,7 @@ class Store:
         """The entries whose key begins with `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
 
-    def of(self, thread: str, kinds: Iterable[str], since: int = 0, most: int | None = None) -> list[Stored]:
+    def of(self, thread: str, kinds: Iterable[str], since: int, most: int | None = None) -> list[Stored]:
         """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
         the first ones, which are found without a look at the others."""
         names = list(kinds)
@@ -183,7 +183,7 @@ class Store:
             values.append(most)
         return self._rows(where, *values)
 
-    def below(self, thread: str, kinds: Iterable[str], since: int = 0) -> list[Stored]:
+    def below(self, thread: str, kinds: Iterable[str], since: int) -> list[Stored]:
         """The entries of these kinds of all threads under this one, after a seq; of all where none is named.
 
         They are found by thread alone, which few have below them: by kind or seq, SQLite would read the
@@ -209,7 +209,7 @@ class Store:
         ).fetchone()
         return found
 
-    def kind(self, kinds: Iterable[str], since: int = 0, at: float = 0.0) -> list[Stored]:
+    def kind(self, kinds: Iterable[str], since: int, at: float) -> list[Stored]:
         """All entries of these kinds after a seq, from a time on."""
         where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and at >= ?"
         return self._rows(where, _json(kinds), since, at)

@@ -295,7 +295,8 @@ class Waits:
         if match is None:
             return ()
         try:
-            known.matched += tuple(self._new_matches(match, max(match.after or 0, known.upto), upto))
+            after = max(match.after or 0, known.upto)
+            known.matched += tuple(self._new_matches(match, after, upto))
             known.upto = upto
         except EngineError:
             raise
