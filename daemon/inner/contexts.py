@@ -80,11 +80,8 @@ class Contexts:
             regions[name] = f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
         return regions
 
-    def new_notes(self) -> bool:
-        """Has any note come since the tick before this one began?"""
-        return bool(self._new_notes())
-
-    def _new_notes(self) -> Sequence[int]:
+    def new_notes(self) -> Sequence[int]:
+        """The notes that came since the tick before this one began."""
         return self.state.notes.new_since(self.state.log.last.tick.tick)
 
     def thoughts(self) -> Sequence[Line]:
@@ -209,7 +206,7 @@ class Contexts:
             f"time: {date(now.at)} UTC",
             f"tick: {now.tick}",
             f"why you think now: {now.why}",
-            f"notes that came since your last reply: {len(self._new_notes())}",
+            f"notes that came since your last reply: {len(self.new_notes())}",
             f"in view: {self._in_view()}",
             f"you: {plain(now.name)}; your owners: {', '.join(now.owners) or 'nobody'}",
             f"mode: {self._told(settings.mode)}",

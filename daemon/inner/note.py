@@ -112,17 +112,17 @@ class Filter:
             raise ValueError("; ".join(faults)) from None
         return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))
 
-    def priorities(self) -> tuple[Priority, ...]:
-        """Those that are meant."""
-        if not self.priority:
-            return PRIORITIES
-        return PRIORITIES[PRIORITIES.index(self.priority) :]
+    def covers(self, source: Source, priority: Priority, *, is_open: bool) -> bool:
+        """Are notes of this source and priority meant?"""
+        if self.source not in ("", source):
+            return False
+        if self.unread and not is_open:
+            return False
+        return not self.priority or PRIORITIES.index(priority) >= PRIORITIES.index(self.priority)
 
     def fits(self, note: Note, knows: Knows) -> bool:
         """Is this note meant, as far as it and its tags may be known?"""
-        if note.priority not in self.priorities() or self.source not in ("", note.source):
-            return False
-        if self.unread and not note.is_open:
+        if not self.covers(note.source, note.priority, is_open=note.is_open):
             return False
         if self.since is not None and note.at < self.since:
             return False

@@ -169,14 +169,10 @@ class Notes(Projection):
         if wanted.tags:
             tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
             return reversed(min(tagged, key=len))
-        priorities = wanted.priorities()
 
         def may_fit(shelf: Shelf) -> bool:
-            if wanted.unread and not shelf.is_open:
-                return False
-            if shelf.priority not in priorities or wanted.source not in ("", shelf.source):
-                return False
-            return knows(self._a_thread[shelf.place])
+            covered = wanted.covers(shelf.source, shelf.priority, is_open=shelf.is_open)
+            return covered and knows(self._a_thread[shelf.place])
 
         return self._shelves.newest(may_fit, wanted.since, wanted.until)
 

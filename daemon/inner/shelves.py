@@ -35,12 +35,14 @@ class Shelves:
     def put(self, shelf: Shelf, id: int) -> None:
         """It stands here from now on."""
         insort(self._ids[shelf], id)
-        self.open[shelf.priority] += shelf.is_open
+        if shelf.is_open:
+            self.open[shelf.priority] += 1
 
     def take(self, shelf: Shelf, id: int) -> None:
         """It does not stand here any more."""
         drop(self._ids[shelf], id)
-        self.open[shelf.priority] -= shelf.is_open
+        if shelf.is_open:
+            self.open[shelf.priority] -= 1
 
     def newest(
         self, wanted: Callable[[Shelf], bool], since: float | None = None, until: float | None = None
