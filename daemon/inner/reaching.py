@@ -197,8 +197,9 @@ class Reach:
         if opened.event.where != "dm":
             return opened.event.place
         known = await self._known()
-        name = known.people.get(opened.event.user) or await self._doors.name(opened.event.user)
-        return f"{opened.event.place} with {name or opened.event.user}"
+        user = opened.event.user
+        name = known.people.get(user) or await self._doors.name(user) or user
+        return f"{opened.event.place} with {name}"
 
     def person(self, thread: str) -> str:
         """Whose DM it is; empty where it is none."""
@@ -214,7 +215,8 @@ class Reach:
     def was_wanted(self, thread: str, text: str) -> bool:
         """Was the same to be said there before, but for blanks and case?"""
         wanted: list[Entry[ToSay]] = self._journal.kind(ToSay)
-        return any(one.event.to == thread and _plain(one.event.text) == _plain(text) for one in wanted)
+        plain = _plain(text)
+        return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
 
     def sent_today(self) -> int:
         """How many messages the inner life has sent in this UTC day."""

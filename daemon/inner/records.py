@@ -284,6 +284,7 @@ class Records(Projection):
         return any(knows(view) for view in self._pinned.get(number, ()))
 
     def _those(self, numbers: Iterable[int], knows: Knows) -> Sequence[Record]:
+        """Those of these records that may be known, each once, in the order given."""
         found = list[Record]()
         for number in dict.fromkeys(numbers):
             for records in self._records.values():

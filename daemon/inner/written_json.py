@@ -152,7 +152,8 @@ class WrittenJson:
 
         After an object that is broken no line counts that is indented deeper: it may be a part of it.
         """
-        return Unread(begin=at, position=wrong, upto=self._next(at, max(wrong, at + 1), end), what=what)
+        upto = self._next(at, max(wrong, at + 1), end)
+        return Unread(begin=at, position=wrong, upto=upto, what=what)
 
     def _begins_line(self, at: int, wrong: int, end: int) -> bool:
         """Went it wrong where a line begins that can begin an object, below this place?"""
