@@ -48,12 +48,20 @@ class Commanding:
         )
 
         async def do(turn: Turn) -> CommandRan:
-            done = await self._performed(command, turn)
-            if isinstance(done, Done):
-                return replace(ran, text=done.text, shows=tuple(done.shows))
-            return replace(ran, ok=False, text=done)
+            perform: Any = self.definitions[command.name].perform
+            try:
+                done: Done = await perform(replace(self, turn=turn), command.args)
+            except Refused as refused:
+                return replace(ran, ok=False, text=str(refused))
+            except EngineError:
+                raise
+            except Exception as error:  # the boundary of a command: the tick goes on
+                log.warning("The command %s went wrong.", command.name, exc_info=error)
+                return replace(ran, ok=False, text=WENT_WRONG)
+            return replace(ran, text=done.text, shows=tuple(done.shows))
 
-        return await self.turn.step("command", [self.id, command.cmd_id, command.name, args], do, CommandRan)
+        asks = [self.id, command.cmd_id, command.name, args]
+        return await self.turn.step("command", asks, do, CommandRan)
 
     async def refuse(self, fault: Fault) -> Entry[CommandRan]:
         """Nothing is done; the next tick sees why, and how it is written. A mere warning refuses nothing."""
@@ -69,17 +77,3 @@ class Commanding:
             view=self.view,
         )
         return await self.turn.once(event)
-
-    async def _performed(self, command: Command, turn: Turn) -> Done | str:
-        """What it came to; a text: why it was not done."""
-        perform: Any = self.definitions[command.name].perform
-        try:
-            done: Done = await perform(replace(self, turn=turn), command.args)
-        except Refused as refused:
-            return str(refused)
-        except EngineError:
-            raise
-        except Exception as error:  # the boundary of a command: the tick goes on
-            log.warning("The command %s went wrong.", command.name, exc_info=error)
-            return WENT_WRONG
-        return done

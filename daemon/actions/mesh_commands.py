@@ -104,14 +104,11 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
 
 def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: Sequence[Shared]) -> str:
     """Why these may not be shared there; empty where they may."""
-    unknown, secret = [*ids], []
-    for one in found:
-        if tick.views.may_know(tick.view, one.view):
-            unknown = [id for id in unknown if id != one.id]
-        if not tick.views.may_know(thread, one.view, wrote=one.wrote):
-            secret.append(one.id)
+    known = [one.id for one in found if tick.views.may_know(tick.view, one.view)]
+    unknown = [id for id in ids if id not in known]
     if unknown:
         return f"there are no such records: {named(unknown)}"
+    secret = [one.id for one in found if not tick.views.may_know(thread, one.view, wrote=one.wrote)]
     if secret:
         return f"{UNKNOWABLE}: leave out {named(secret)}"
     return ""
