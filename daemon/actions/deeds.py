@@ -156,7 +156,8 @@ class Deeds:
             branches.append(await self._begin(f"item-{number}", item))
         collect = _attribute(payload, "collect").casefold() != "false"
         await self._turn.tree.await_answers(branches, collect=collect)
-        await self.note(element("fan-out-started", total=len(branches), collect=str(collect).lower()))
+        together = str(collect).lower()
+        await self.note(element("fan-out-started", total=len(branches), collect=together))
 
     async def _begin(self, label: str, first: str) -> Entry[Spawned]:
         message = InnerMessage(sender=self._turn.thread, text=first.strip())
@@ -222,8 +223,9 @@ class Deeds:
         gone = before[: max(len(seen) - keep, 0)]
         kept = len(seen) - len(gone)
         if gone:
-            cleared = await self._turn.once(ContextCleared(text="", last=gone[-1], kept=kept))
-            self.memory = self.memory.with_memory(remember(cleared))
+            cleared = ContextCleared(text="", last=gone[-1], kept=kept)
+            entry = await self._turn.once(cleared)
+            self.memory = self.memory.with_memory(remember(entry))
         else:
             await self.note(element("context-cleared", kept_messages=kept))
 

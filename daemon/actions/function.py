@@ -300,7 +300,9 @@ def _fault(one: Parameter) -> str:
 
 def _is_missing(one: Parameter, means: Means) -> bool:
     """Is this not here, though it is needed?"""
-    return hasattr(means, one.name) and getattr(means, one.name) is None and one.default is one.empty
+    if not hasattr(means, one.name) or one.default is not one.empty:
+        return False
+    return getattr(means, one.name) is None
 
 
 def _described(annotation: Any) -> Any:

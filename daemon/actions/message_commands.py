@@ -17,6 +17,8 @@ from daemon.ism import Refused
 from daemon.kinds import ToSay
 from daemon.mind.sections import spoken
 
+Find = Callable[[], Awaitable[str]]
+"""What finds something out; what it comes to is recorded."""
 LONGEST = 2_000
 """Characters of one message: an owner who has to agree to it reads all of it."""
 UNKNOWABLE = "what is in view may not be known there"
@@ -123,14 +125,14 @@ def quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
-async def decided(tick: Tick, name: str, thread: str, judged: Callable[[], Awaitable[str]]) -> None:
+async def decided(tick: Tick, name: str, thread: str, judged: Find) -> None:
     """A recorded decision. Raises Refused with the reason that it comes to, if it does."""
     why = await step(tick, name, {"thread": thread}, judged)
     if why:
         raise Refused(why)
 
 
-async def step(tick: Tick, name: str, args: dict[str, str], do: Callable[[], Awaitable[str]]) -> str:
+async def step(tick: Tick, name: str, args: dict[str, str], do: Find) -> str:
     """What is looked up once: a replay reads it back."""
     done = await tick.turn.effect(name, args, do, repeatable=True)
     return done.event.text

@@ -84,11 +84,13 @@ async def _check_room(log: ProcessLog, tick: Tick) -> None:
 
     Raises Refused.
     """
-    begun = log.journal.pending(ProcessStarted, thread=INNER)
-    if sum(one.seq < tick.id for one in begun) >= MOST_RUNNING:
+    pending = log.journal.pending(ProcessStarted, thread=INNER)
+    running = [one for one in pending if one.seq < tick.id]
+    if len(running) >= MOST_RUNNING:
         raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
     await log.update()
-    if sum(one.id < tick.id and not one.branch for one in log.all()) >= MOST_KEPT:
+    kept = [one for one in log.all() if one.id < tick.id and not one.branch]
+    if len(kept) >= MOST_KEPT:
         raise Refused(
             f"{MOST_KEPT} programs are in the log. Write {MARK} for what is dealt with, then {CLEANUP}."
         )
@@ -98,7 +100,7 @@ def _begun(log: ProcessLog, tick: Tick, wanted: ProcessStarted) -> Entry[Process
     """The same program, where a command of this tick has begun it and was killed before it was recorded: the
     tick may have begun again since, under other keys."""
     for one in log.journal.of(INNER, ProcessStarted, since=tick.id):
-        same = (one.event.name, one.event.slots) == (wanted.name, wanted.slots)
+        same = one.event.name == wanted.name and one.event.slots == wanted.slots
         if same and log.journal.get(step_of(context_of(one.key))) is None:
             return one
     return None

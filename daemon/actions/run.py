@@ -158,7 +158,8 @@ class Run(OwnersWords, Chooser):
         reason = str(result.stop_reason)
         if self.stopped:
             reason = "interrupted"
-        await self.turn.once(RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log))
+        ended = RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log)
+        await self.turn.once(ended)
         if self.stopped or result.next_process:
             return False
         await self._conclude(reason)

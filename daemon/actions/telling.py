@@ -49,8 +49,8 @@ class Telling:
 
     def asking(self, question: str) -> WorkingMemory:
         """What the chooser sees when it is asked this."""
-        memory = timed(self._turn, WorkingMemory((*self._turn.memory.system, *self._told)))
-        return memory.with_region("instruction", question)
+        memory = WorkingMemory((*self._turn.memory.system, *self._told))
+        return timed(self._turn, memory).with_region("instruction", question)
 
     def answered(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:
         """It answered; this was heard while it could not."""

@@ -98,7 +98,9 @@ async def _goes_on(run: Heedful, read: Read) -> bool:
     if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
         return False
     limited = await run.turn.limit()
-    answered = await consent(run.turn, limited or Limited(resets="reading", bound=read.ended.reason))
+    if limited is None:
+        limited = Limited(resets="reading", bound=read.ended.reason)
+    answered = await consent(run.turn, limited)
     run.hear(answered.memories)
     return answered.value == CONTINUE
 

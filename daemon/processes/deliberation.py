@@ -112,10 +112,10 @@ class _Round:
 
     def _first_action(self) -> Payload | None:
         """The action that a branch begins with, if that is all that it was begun with."""
-        if not self._is_branch or len(self._came) != 1 or len(self._turn.memory.conversation) > 1:
+        if not self._is_branch or len(self._came) != 1:
             return None
         [begun_with] = self._came
-        if begun_with.sender != self._turn.tree.parent:
+        if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._turn.tree.parent:
             return None
         parsed = parse(begun_with.text, slug=self._slug, actions=self._actions)
         if len(parsed.payloads) != 1 or parsed.thought.strip():

@@ -9,7 +9,8 @@ from daemon.process import MentalProcess, Turn, Words
 
 async def noticing(turn: Turn) -> WorkingMemory:
     """Say it."""
-    await turn.say(fill(turn.text("prompts/sentences/mend"), what=str(turn.params["what"])))
+    words = fill(turn.text("prompts/sentences/mend"), what=str(turn.params["what"]))
+    await turn.say(words)
     return working_memory(())
 
 

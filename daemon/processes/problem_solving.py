@@ -27,10 +27,10 @@ async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
     guidance = owners_words(turn, "prompts/problem", goal=book.goal, rules=book.text)
     said = await converse(turn, COGNITIVE_STEPS, guidance)
-    to = said.values.get("next_process", PROCESS.name)
-    if to not in turn.processes:
-        to = NAME
-    return Transition(to=to, memory=said.memory, execute_now=to != NAME and to in turn.at_once)
+    to = said.values.get("next_process", NAME)
+    if to == NAME or to not in turn.processes:
+        return Transition(to=NAME, memory=said.memory)
+    return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)
 
 
 async def run_ism_phase(
@@ -45,7 +45,8 @@ async def run_ism_phase(
 
     async def say(guidance: str, log: Sequence[str]) -> str:
         words = fill(_text(guidance), name=name_of(_text(SOUL)))
-        return (await asked(invoke_llm, "\n\n".join([prompt_context, *log, words]))).strip()
+        answer = await asked(invoke_llm, "\n\n".join([prompt_context, *log, words]))
+        return answer.strip()
 
     async def think(_context: str, log: list[str]) -> None:
         log.append(await say("prompts/think", log))

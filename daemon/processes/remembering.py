@@ -132,8 +132,8 @@ class Remembering:
         elif meant.event.fixed:
             await _tell(turn, "fixed", number=str(number))
         else:
-            of = meant.event.seqs[-1]
-            await turn.once(Corrected(of=of, person=person, name=asked.name, text=text[:LONGEST]))
+            of, words = meant.event.seqs[-1], text[:LONGEST]
+            await turn.once(Corrected(of=of, person=person, name=asked.name, text=words))
             await _tell(turn, "corrected", number=str(number))
 
     def _meant(self, person: str, number: int, before: int) -> int:
@@ -171,7 +171,9 @@ def parsed(text: str) -> tuple[str, str, str]:
     found = ASKED.fullmatch(text[begins.start() :].strip())
     if not found:
         return "", "", ""
-    return found[1].lower(), (found["what"] or "").lower(), (found["text"] or "").strip()
+    what = found["what"] or ""
+    words = found["text"] or ""
+    return found[1].lower(), what.lower(), words.strip()
 
 
 def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
