@@ -128,7 +128,9 @@ class ActionFunction:
         if not self._is_one_step:
             kept += [ISMResult, Finish]
         returned = get_type_hints(self.function).get("return")
-        kinds = get_args(returned) if isinstance(returned, UnionType) else [returned]
+        kinds: Sequence[Any] = [returned]
+        if isinstance(returned, UnionType):
+            kinds = get_args(returned)
         for kind in kinds:
             named = get_origin(kind) or kind
             if isinstance(named, type) and not issubclass(named, tuple(kept)):
@@ -167,8 +169,9 @@ class ActionFunction:
         if len(self._arguments) != 1:
             return None
         [only] = self._arguments
-        is_model = isinstance(only.annotation, type) and issubclass(only.annotation, BaseModel)
-        return only if is_model else None
+        if isinstance(only.annotation, type) and issubclass(only.annotation, BaseModel):
+            return only
+        return None
 
     @functools.cached_property
     def _form(self) -> type[BaseModel] | None:
@@ -180,7 +183,9 @@ class ActionFunction:
             return None
         fields: dict[str, Any] = {}
         for one in self._arguments:
-            default = ... if one.default is one.empty else one.default
+            default = one.default
+            if default is one.empty:
+                default = ...
             fields[one.name] = (_described(one.annotation), default)
         return create_model(self.name, __base__=Args, **fields)
 

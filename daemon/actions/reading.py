@@ -91,6 +91,13 @@ class Reading:
                 raise ContextError(str(error)) from error
         return self._documents
 
+    async def still_there(self) -> Sequence[Document]:
+        """The same; nothing where it is gone by now, since nothing can be shown to stand there."""
+        try:
+            return await self.documents()
+        except ContextError:
+            return ()
+
     async def _bring(self) -> Sequence[Document]:
         wish, turn = self._wish, self._run.turn
         said_at = [float(entry.event.ts) for entry in turn.answers]
@@ -135,12 +142,11 @@ class Reading:
             return Read(ended=ended.event, text=answer)
 
         async def cited() -> str:
-            try:
-                documents = await self.documents()
-            except ContextError:  # it is gone by now: nothing can be shown to stand there
-                documents = ()
+            documents = await self.still_there()
             checked = await asyncio.to_thread(check, answer, documents)
-            notes = [note for document in documents for note in document.notes]
+            notes = list[str]()
+            for document in documents:
+                notes += document.notes
             return json.dumps({"text": checked.text, "dropped": checked.dropped, "notes": notes})
 
         came = await self._run.turn.effect("check-citations", {"reading": ended.seq}, cited, repeatable=True)

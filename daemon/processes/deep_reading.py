@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.actions.interrupts import look, tell_stopped
 from daemon.actions.open_context import OpenContext
 from daemon.actions.reading import Cited, Read, Reading, ToRead, told
 from daemon.actions.shelf import Shelf
-from daemon.documents.document import Document
-from daemon.environment import ContextError
 from daemon.kinds import Limited
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
@@ -75,10 +72,7 @@ class DeepReading:
 async def _tell(run: Heedful, reading: Reading, read: Read) -> None:
     """In its own words; nothing is cited that does not stand there."""
     notes = run.words("prompts/notes", findings=result_of("ReadDeeply", told(run, read)))
-    try:
-        documents: Sequence[Document] = await reading.documents()
-    except ContextError:
-        documents = ()
+    documents = await reading.still_there()
     guidance = run.words("prompts/reading/conclude")
     said = await converse(
         run.turn,
