@@ -30,13 +30,18 @@ class Call:
         """The workspace's store."""
         return self.workspace.db
 
+    @property
+    def user(self) -> str:
+        """The id of whoever calls."""
+        return self.caller.id
+
     def channel(self) -> Channel:
         """The conversation that it names, as far as the caller may know of it; else channel_not_found."""
-        return channel_of(self.db, self.need("channel"), self.caller.id)
+        return channel_of(self.db, self.need("channel"), self.user)
 
     def joined(self) -> Channel:
         """The same if the caller is in it; else not_in_channel."""
-        return joined_channel(self.db, self.need("channel"), self.caller.id)
+        return joined_channel(self.db, self.need("channel"), self.user)
 
     def text(self, name: str, default: str = "") -> str:
         """A plain argument, as text."""

@@ -24,7 +24,7 @@ CHUNKS = ("markdown_text", "task_update", "plan_update", "blocks")
 def post_message(call: Call) -> dict[str, Any]:
     """A message, in the channel or in a thread; its channel may be named ("#general")."""
     named = channel_named(call.db, call.need("channel"))
-    channel = joined_channel(call.db, named, call.caller.id)
+    channel = joined_channel(call.db, named, call.user)
     said = _content(call)
     thread = root_of(call.workspace, channel, call.text("thread_ts"))
     if thread is not None and call.flag("reply_broadcast"):
@@ -41,7 +41,7 @@ def post_ephemeral(call: Call) -> dict[str, Any]:
         raise Refused("user_not_in_channel")
     root_of(call.workspace, channel, thread_ts)
     stamp = ts_of(call.workspace.mint())
-    message = {"type": "message", "user": call.caller.id, "ts": stamp, **_content(call)}
+    message = {"type": "message", "user": call.user, "ts": stamp, **_content(call)}
     if thread_ts:
         message["thread_ts"] = thread_ts
     whisper = {"channel": channel.id, "message": message | {"is_ephemeral": True}}
@@ -63,7 +63,7 @@ def update(call: Call) -> dict[str, Any]:
     before = message_json(call.db, message)
     stamp = ts_of(call.workspace.mint())
     said = _content(call)
-    body = {**message.body, **said, "edited": {"user": call.caller.id, "ts": stamp}}
+    body = {**message.body, **said, "edited": {"user": call.user, "ts": stamp}}
     if call.text("markdown_text") or call.value("blocks", list, "invalid_blocks") == []:
         body.pop("blocks", None)
     message = put(call.db, replace(message, body=body, streaming=None))
@@ -167,7 +167,7 @@ def _checked(markdown: str) -> str:
 def _own(call: Call, error: str) -> tuple[Channel, Message]:
     channel = call.channel()
     message = find(call.db, channel.id, call.need("ts"))
-    if message.body["user"] != call.caller.id:
+    if message.body["user"] != call.user:
         raise Refused(error)
     return channel, message
 
@@ -194,7 +194,7 @@ def _check_recipient(call: Call) -> None:
 def _streaming(call: Call) -> tuple[Channel, Message]:
     channel = call.joined()
     message = find(call.db, channel.id, call.need("ts"))
-    if message.body["user"] != call.caller.id:
+    if message.body["user"] != call.user:
         raise Refused("message_not_owned_by_app")
     if not call.workspace.streams(message):
         raise Refused("message_not_in_streaming_state")

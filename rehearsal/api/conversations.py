@@ -26,14 +26,14 @@ from rehearsal.refusal import Refused, missing
 
 def list_all(call: Call) -> dict[str, Any]:
     """The conversations that the caller may see, #general first."""
-    found, more = page(call, visible(call, call.caller.id))
-    return {"channels": [channel_json(channel, call.caller.id) for channel in found], **more}
+    found, more = page(call, visible(call, call.user))
+    return {"channels": [channel_json(channel, call.user) for channel in found], **more}
 
 
 def info(call: Call) -> dict[str, Any]:
     """One of them."""
     channel = call.channel()
-    return {"channel": channel_json(channel, call.caller.id)}
+    return {"channel": channel_json(channel, call.user)}
 
 
 def members(call: Call) -> dict[str, Any]:
@@ -69,13 +69,13 @@ def open_direct(call: Call) -> dict[str, Any]:
     if call.text("channel"):
         channel, there = call.channel(), True
     else:
-        everyone = (call.caller.id, *_users(call))
+        everyone = (call.user, *_users(call))
         if all(app_of(user) for user in everyone):
             raise Refused("cannot_dm_bot")
         channel, there = direct(call.db, everyone, call.workspace.soul)
     shown: dict[str, Any] = {"id": channel.id}
     if call.flag("return_im"):
-        shown = channel_json(channel, call.caller.id)
+        shown = channel_json(channel, call.user)
     if there:
         return {"channel": shown, "no_op": True, "already_open": True}
     call.workspace.feed.tell(channel, {"type": "channel"})
@@ -84,16 +84,18 @@ def open_direct(call: Call) -> dict[str, Any]:
 
 def create_channel(call: Call) -> dict[str, Any]:
     """A new channel."""
-    channel = create(call.db, _name(call), call.flag("is_private"), call.caller.id)
-    call.workspace.feed.tell(channel, {"type": "channel"})
-    return {"channel": channel_json(channel, call.caller.id)}
+    return _told(call, create(call.db, _name(call), call.flag("is_private"), call.user))
 
 
 def rename_channel(call: Call) -> dict[str, Any]:
     """Another name for a channel."""
-    channel = rename(call.db, call.joined(), _name(call))
+    return _told(call, rename(call.db, call.joined(), _name(call)))
+
+
+def _told(call: Call, channel: Channel) -> dict[str, Any]:
+    """The channel as it is now; the page hears of it, too."""
     call.workspace.feed.tell(channel, {"type": "channel"})
-    return {"channel": channel_json(channel, call.caller.id)}
+    return {"channel": channel_json(channel, call.user)}
 
 
 def _name(call: Call) -> str:
@@ -109,13 +111,12 @@ def invite_users(call: Call) -> dict[str, Any]:
     channel = call.joined()
     if channel.kind not in ("channel", "group"):
         raise Refused("method_not_supported_for_channel_type")
-    joined = {"type": "member_joined_channel", "channel": channel.id, "team": TEAM, "inviter": call.caller.id}
+    joined = {"type": "member_joined_channel", "channel": channel.id, "team": TEAM, "inviter": call.user}
     for user in _users(call):
         invite(call.db, channel, user)
-        channel = channel_of(call.db, channel.id, call.caller.id)
+        channel = channel_of(call.db, channel.id, call.user)
         happened(call.workspace, channel, {**joined, "user": user, "channel_type": channel.id[0]})
-    call.workspace.feed.tell(channel, {"type": "channel"})
-    return {"channel": channel_json(channel, call.caller.id)}
+    return _told(call, channel)
 
 
 def visible(call: Call, user: str) -> list[Channel]:

@@ -18,18 +18,18 @@ READ = "reactions:read"
 def add(call: Call) -> dict[str, Any]:
     """An emoji on a message."""
     channel, message, name, users = _reaction(call)
-    if call.caller.id in users:
+    if call.user in users:
         raise Refused("already_reacted")
-    _react(call, "reaction_added", channel, message, name, [*users, call.caller.id])
+    _react(call, "reaction_added", channel, message, name, [*users, call.user])
     return {}
 
 
 def remove(call: Call) -> dict[str, Any]:
     """One's own emoji, off again."""
     channel, message, name, users = _reaction(call)
-    if call.caller.id not in users:
+    if call.user not in users:
         raise Refused("no_reaction")
-    others = [user for user in users if user != call.caller.id]
+    others = [user for user in users if user != call.user]
     _react(call, "reaction_removed", channel, message, name, others)
     return {}
 
@@ -56,7 +56,7 @@ def _react(call: Call, kind: str, channel: Channel, message: Message, name: str,
     tell(call.workspace, channel, put(call.db, message), "changed")
     event = {
         "type": kind,
-        "user": call.caller.id,
+        "user": call.user,
         "reaction": name,
         "item": {"type": "message", "channel": channel.id, "ts": message.ts},
         "item_user": message.body["user"],

@@ -42,21 +42,21 @@ def mark_session(call: Call, channel: Channel, thread_ts: str, status: str) -> N
         raise Refused("invalid_arguments")
     working = status == SESSION[0]
     statuses = call.workspace.statuses
-    session = statuses.work(channel.id, thread_ts, call.caller.id, working)
+    session = statuses.work(channel.id, thread_ts, call.user, working)
     call.workspace.feed.tell(channel, session)
-    shown = statuses.shown(channel.id, thread_ts, call.caller.id)
+    shown = statuses.shown(channel.id, thread_ts, call.user)
     if shown != working:
         _show(call, channel, thread_ts, "" if shown else AT_WORK, ())
 
 
 def _place(call: Call) -> tuple[Channel, str]:
-    channel = joined_channel(call.db, call.need("channel_id"), call.caller.id)
+    channel = joined_channel(call.db, call.need("channel_id"), call.user)
     message = find(call.db, channel.id, call.need("thread_ts"), error="invalid_thread_ts")
     return channel, message.root
 
 
 def _show(call: Call, channel: Channel, thread_ts: str, text: str, loading: tuple[str, ...]) -> None:
-    line = call.workspace.statuses.set(channel.id, thread_ts, call.caller.id, text, loading)
+    line = call.workspace.statuses.set(channel.id, thread_ts, call.user, text, loading)
     call.workspace.feed.tell(channel, line.json())
 
 

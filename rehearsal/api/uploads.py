@@ -20,7 +20,7 @@ def get_upload_url(call: Call) -> dict[str, Any]:
     name, length = call.need("filename"), call.need("length")
     if not length.isdecimal() or len(length) > 15:
         raise Refused("invalid_arguments")
-    id, ticket = announce(call.db, call.caller.id, name, int(length), call.workspace.mint())
+    id, ticket = announce(call.db, call.user, name, int(length), call.workspace.mint())
     return {"upload_url": f"{_origin(call)}/upload/v1/{ticket}", "file_id": id}
 
 
@@ -29,7 +29,7 @@ def complete_upload(call: Call) -> dict[str, Any]:
     files = [finish(call.db, *pair) for pair in _given(call)]
     comment = call.text("initial_comment")[:COMMENT_MOST]
     for name in _channels(call):
-        channel = joined_channel(call.db, name, call.caller.id)
+        channel = joined_channel(call.db, name, call.user)
         thread = root_of(call.workspace, channel, call.text("thread_ts"))
         shown = [file_json(file, _origin(call)) for file in files]
         said = {"text": comment, "files": shown, "upload": False, "subtype": "file_share"}
@@ -55,7 +55,7 @@ def _given(call: Call) -> list[tuple[File, str]]:
     found = []
     for one in given:
         file = file_of(call.db, str(one.get("id")))
-        if file.user != call.caller.id or file.shared or not file.there:
+        if file.user != call.user or file.shared or not file.there:
             raise Refused("file_not_found")
         found.append((file, str(one.get("title") or file.name)))
     return found

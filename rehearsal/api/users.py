@@ -29,8 +29,8 @@ def auth_test(call: Call) -> dict[str, Any]:
         "team": TEAM_NAME,
         "team_id": TEAM,
         "is_enterprise_install": False,
-        "user": handle_of(call.caller.id, call.workspace.soul),
-        "user_id": call.caller.id,
+        "user": handle_of(call.user, call.workspace.soul),
+        "user_id": call.user,
     }
     if call.caller.app is not None:
         who["bot_id"] = call.caller.app.bot
@@ -62,10 +62,10 @@ def user_list(call: Call) -> dict[str, Any]:
 
 def user_conversations(call: Call) -> dict[str, Any]:
     """The conversations that a user is in, as far as the caller sees them."""
-    user = _known(call.text("user", call.caller.id))
-    joined = [channel for channel in visible(call, call.caller.id) if user in channel.members]
+    user = _known(call.text("user", call.user))
+    joined = [channel for channel in visible(call, call.user) if user in channel.members]
     found, more = page(call, joined)
-    return {"channels": [channel_json(channel, call.caller.id) for channel in found], **more}
+    return {"channels": [channel_json(channel, call.user) for channel in found], **more}
 
 
 def bot_info(call: Call) -> dict[str, Any]:
