@@ -52,15 +52,17 @@ class Output(io.TextIOBase):
 
     def text(self) -> str:
         """All that was kept, with a last line of what was not."""
-        return cut("".join(self._parts), None, self._left_out)
+        return counted("".join(self._parts), self._left_out)
 
 
-def cut(text: str, limit: int | None, left_out: int = 0) -> str:
+def cut(text: str, limit: int) -> str:
     """The first characters of a text, with the count of those left out."""
-    if limit is not None and len(text) > limit:
-        left_out += len(text) - limit
-        text = text[:limit]
-    if not left_out:
+    return counted(text[:limit], len(text) - limit)
+
+
+def counted(text: str, left_out: int) -> str:
+    """The text, with a last line that says how many characters were left out, if any."""
+    if left_out <= 0:
         return text
     return f"{text}\n[{left_out:,} more characters]\n"
 
