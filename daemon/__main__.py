@@ -26,6 +26,7 @@ from daemon.private import keep_private, made_whole
 
 if TYPE_CHECKING:
     from daemon.connections import Rehearsal
+    from daemon.engine.reading import Reading
 
 log = logging.getLogger(__name__)
 
@@ -249,12 +250,9 @@ def _printed(page: str) -> int:
 
 
 def _trace(asked: argparse.Namespace) -> int:
-    from daemon.engine.reading import reading
-    from daemon.kinds import SOUL_KINDS
     from daemon.trace import find, threads, trace
 
-    _like_a_filter()
-    with reading(_journal(asked), SOUL_KINDS) as journal:
+    with _reading(asked) as journal:
         if asked.thread is None:
             for line in threads(journal, everything=asked.full):
                 print(line)
@@ -271,28 +269,21 @@ def _trace(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    from daemon.engine.reading import reading
-    from daemon.kinds import SOUL_KINDS
     from daemon.rules import verify
     from daemon.trace import plain
 
-    _like_a_filter()
-    path = _journal(asked)
-    with reading(path, SOUL_KINDS) as journal:
+    with _reading(asked) as journal:
         verdict = verify(journal)
     for violation in verdict.violations:
         print(plain(str(violation)))
-    print(plain(f"{path}: {verdict}"))
+    print(plain(f"{_journal(asked)}: {verdict}"))
     return int(bool(verdict.violations))
 
 
 def _export(asked: argparse.Namespace) -> int:
     from daemon.engine.event import as_json
-    from daemon.engine.reading import reading
-    from daemon.kinds import SOUL_KINDS
 
-    _like_a_filter()
-    with reading(_journal(asked), SOUL_KINDS) as journal, _written(asked.out) as out:
+    with _reading(asked) as journal, _written(asked.out) as out:
         for entry in journal.entries():
             print(json.dumps(as_json(entry)), file=out)
     return 0
@@ -321,6 +312,17 @@ def _loading() -> Iterator[None]:
         here = Path(__file__).parent
         last = [file for file in read if here in file.parents][-1]
         raise ConfigError(f"{last.relative_to(here.parent)}: {unloaded(error, last)}: mend it") from error
+
+
+@contextmanager
+def _reading(asked: argparse.Namespace) -> Iterator[Reading]:
+    """The journal that is asked for, while what stands in it is printed."""
+    from daemon.engine.reading import reading
+    from daemon.kinds import SOUL_KINDS
+
+    _like_a_filter()
+    with reading(_journal(asked), SOUL_KINDS) as journal:
+        yield journal
 
 
 @contextmanager
