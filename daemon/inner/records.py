@@ -26,6 +26,8 @@ from daemon.knowledge.views import Knows, Views, anywhere
 from daemon.mind.payloads import element
 
 HITS = 8
+LOOKED_AT = 1_000
+"""Records that a search looks at: some of what fits may be hidden, though its view is not."""
 PAGE = 50
 """Records of llm_memory that are read at once."""
 
@@ -158,8 +160,11 @@ class Records(Projection):
         await self.update()
         knows = self._knows(view)
         views = [there for there in self._written_in if knows(there)]
-        found = await self._words.find(family, query, views, HITS)
-        return self.those(found, view)
+        found = await self._words.find(family, query, views, LOOKED_AT)
+        knows = self._knows(view)  # as it is by now
+        records = self._records[family]
+        known = [number for number in found if number in records and self._seen_by(records[number], knows)]
+        return self._those(known[:HITS], knows)
 
     async def about(self, names: Collection[str], view: str) -> Sequence[Record]:
         """What was written where `view` is, or names one of these, and may be known there; oldest first."""

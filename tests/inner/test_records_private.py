@@ -142,6 +142,17 @@ async def test_secrets_do_not_crowd_out_what_may_be_known(soul: Keeper, dm: str)
     assert await soul.found(DIARY, "cake") == [public]
 
 
+async def test_what_is_hidden_since_outsiders_came_does_not_crowd_out_what_may_be_known(
+    soul: Keeper, elsewhere: Mapping[str, str]
+) -> None:
+    channel = elsewhere["channel"]
+    for _ in range(20):
+        await soul.add("diary.add", channel, text="cake")
+    await soul.office.turn("channel", "shared")
+    late = await soul.add("diary.add", channel, text="Cake, and much else that is less to the point.")
+    assert await soul.found(DIARY, "cake", channel) == [late]
+
+
 async def test_what_is_deleted_does_not_crowd_out_what_is_there(soul: Keeper) -> None:
     public = await soul.add("diary.add", text="Cake, and much else that is less to the point.")
     gone = [await soul.add("diary.add", text="cake") for _ in range(20)]
