@@ -65,9 +65,15 @@ class Conversations(Fold):
 
     kinds = (Opened, Said, Spoken, TurnBegan, TurnEnded)
     paths = (
-        *("$.channel", "$.where", "$.place"),
-        *("$.user", "$.name", "$.bot"),
-        *("$.process", "$.apart", "$.outcome"),
+        "$.channel",
+        "$.where",
+        "$.place",
+        "$.user",
+        "$.name",
+        "$.bot",
+        "$.process",
+        "$.apart",
+        "$.outcome",
     )
 
     def get(self, thread: str) -> Conversation | None:

@@ -63,8 +63,15 @@ class Spending(Fold):
 
     kinds = (ModelCall,)
     paths = (
-        *("$.taken_from", "$.people", "$.model", "$.cost", "$.worth"),
-        *("$.usage.input", "$.usage.cache_read", "$.usage.cache_write", "$.usage.output"),
+        "$.taken_from",
+        "$.people",
+        "$.model",
+        "$.cost",
+        "$.worth",
+        "$.usage.input",
+        "$.usage.cache_read",
+        "$.usage.cache_write",
+        "$.usage.output",
     )
 
     def of(self, thread: str) -> Sum:
