@@ -22,9 +22,9 @@ from daemon.kinds import SOUL_KINDS, CaughtUp, Opened
 from daemon.kinds import Message as Said
 from daemon.server import address, bind, serving
 from daemon.slack.access import Access
+from daemon.slack.place import note
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
-from daemon.slack.watermarks import move
 from rehearsal.messages import Message, put
 from rehearsal.people import ALICE, SOUL, TEAM
 from rehearsal.store import MICROS, add_channel, ts_of
@@ -159,7 +159,7 @@ async def _live(world: World, journal: Journal, clock: Hurried, threads: int) ->
             put(db, _message(channel, int(left * MICROS) + 1 + number, "and now?", root))
     for start in range(0, len(roots), AT_ONCE):
         await asyncio.gather(*(_known(journal, *root) for root in roots[start : start + AT_ONCE]))
-    await move(journal, TEAM, CaughtUp(until=left))
+    await note(journal, TEAM, CaughtUp(until=left))
 
 
 def _message(channel: str, stamp: int, text: str, thread: int | None = None) -> Message:

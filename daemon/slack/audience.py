@@ -13,6 +13,7 @@ from daemon.kinds import AudienceNoted, Opened
 from daemon.slack.message import Message
 from daemon.slack.names import People, read_by
 from daemon.slack.payload import identity
+from daemon.slack.place import home
 
 CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
 """Types of events, and a subtype of messages, that say: others can read this channel now."""
@@ -60,5 +61,5 @@ class Audiences:
         if self._noted.get(channel) != audience:
             said = AudienceNoted(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
-            entry, _ = await self._journal.append(f"slack:{self._team}", said, key=key, author="core")
+            entry, _ = await self._journal.append(home(self._team), said, key=key, author="core")
             self.noted(entry.event)

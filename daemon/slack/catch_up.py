@@ -19,8 +19,9 @@ from daemon.kinds import CaughtUp, Opened, Said
 from daemon.slack.archive import Archive
 from daemon.slack.inbox import Inbox
 from daemon.slack.missed import Missed, Progress
+from daemon.slack.place import note
 from daemon.slack.refusals import OUT_OF_REACH, why
-from daemon.slack.watermarks import Marks, marks, move
+from daemon.slack.watermarks import Marks, marks
 from daemon.slack.web import pause
 from daemon.slack.workspace import Workspace
 
@@ -53,7 +54,7 @@ class CatchUp:
         found = marks(self.workspace.journal, self.workspace.me.team, self.archive.now())
         if found is None:
             mark = CaughtUp(until=self.archive.now())
-            await move(self.workspace.journal, self.workspace.me.team, mark)
+            await note(self.workspace.journal, self.workspace.me.team, mark)
             found = Marks(journal=self.workspace.journal, team=self.workspace.me.team, whole=mark)
         self._marks = found
         self._living = asyncio.create_task(self._live(), name="catch-up")

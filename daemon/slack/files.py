@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from itertools import count
 
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackApiError
@@ -147,7 +146,8 @@ class SlackFiles:
     async def _download(self, file: SharedFile) -> bytes:
         """Its content, after a few tries at the most."""
         patience = LONGEST_WAIT
-        for attempt in count(1):
+        attempt = 1
+        while True:
             await self.web.clock.sleep(pause(attempt))
             try:
                 return await self._request(file)
@@ -156,7 +156,7 @@ class SlackFiles:
                 if attempt == TRIES or patience < 0:
                     raise
                 await self.web.clock.sleep(failure.after)
-        raise AssertionError("it counts without end")
+            attempt += 1
 
     async def _request(self, file: SharedFile) -> bytes:
         """One request. Nothing that it raises holds on to an error of the client's, which knows the token."""

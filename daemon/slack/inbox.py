@@ -120,17 +120,12 @@ class Inbox:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
         key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
         known = thread_of(self._journal, self._me.team, stop)
-        if known and heeded(self._journal, known.thread, stop, self._owners):
-            event = kinds.StopAsked(
-                user=stop.user,
-                name=self._people.known(stop.user) or stop.user,
-                text="",
-                ts=stop.ts,
-                by=stop.by,
-            )
-            await self._tell(known, key, event)
-            return True
-        return self._journal.get(key) is not None  # it has stopped something already
+        if known is None or not heeded(self._journal, known.thread, stop, self._owners):
+            return self._journal.get(key) is not None  # it has stopped something already
+        name = self._people.known(stop.user) or stop.user
+        event = kinds.StopAsked(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by)
+        await self._tell(known, key, event)
+        return True
 
     async def _press(self, press: Press) -> None:
         """Answer its question. Whether this person may answer that one is judged when it is taken."""

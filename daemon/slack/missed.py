@@ -62,6 +62,11 @@ class Left:
     refused: bool = False
 
     @property
+    def id(self) -> str:
+        """The id of the conversation."""
+        return self.one.id
+
+    @property
     def done(self) -> bool:
         """Has all of it been read?"""
         return self.looked and not (self.untold or self.threads or self.refused)
@@ -103,7 +108,7 @@ class Missed:
         return conversation.id in self.own
 
     def _rank(self, left: Left) -> int:
-        return self._ranks[left.one.id]
+        return self._ranks[left.id]
 
     @property
     def progress(self) -> Progress:
@@ -152,8 +157,8 @@ class Missed:
             self._leave(left, word)
         self._tell_how_far()
         if left.done:
-            self._behind.pop(left.one.id, None)
-            await self.marks.read_channel(left.one.id, self.begun - SKEW)
+            self._behind.pop(left.id, None)
+            await self.marks.read_channel(left.id, self.begun - SKEW)
 
     def _tell_how_far(self) -> None:
         if self.clock.steady() - self._told_at >= LONG:
@@ -164,15 +169,15 @@ class Missed:
         left.refused = True
         if left in self._older:
             self._older.remove(left)
-        self._behind[left.one.id] = left.since
-        if left.one.id not in self.marks.whole.behind:
-            log.warning("Slack does not show what was said in %s (%s); left for later.", left.one.id, word)
+        self._behind[left.id] = left.since
+        if left.id not in self.marks.whole.behind:
+            log.warning("Slack does not show what was said in %s (%s); left for later.", left.id, word)
         if word not in CLOSED:
             self._stumbled.append(left.one)
 
     async def _look(self, left: Left) -> None:
         """Read what was said in the conversation itself, and learn in which of its threads."""
-        items = await self.archive.history(left.one.id, left.since)
+        items = await self.archive.history(left.id, left.since)
         live = live_threads(items, left.since)
         await self._take(left, [item for item in items if item.get("thread_ts") not in live])
         self._told(left, items, live)
@@ -183,7 +188,7 @@ class Missed:
     async def _ask_older(self, left: Left) -> None:
         """Learn in which threads that were begun long ago something was said: at least of one of them."""
         newest = left.untold[-1]
-        items = await self.archive.older(left.one.id, newest)
+        items = await self.archive.older(left.id, newest)
         self._told(left, items, live_threads(items, left.since))
         if newest in left.untold:
             left.untold.remove(newest)
@@ -209,19 +214,19 @@ class Missed:
 
     def _want(self, left: Left, root: str, latest: float | None = None) -> None:
         """Ask for the replies of this thread, unless a history told that they were all read."""
-        read = self.marks.thread(left.one.id, root)
+        read = self.marks.thread(left.id, root)
         if read is not None and latest is not None and latest <= read:
             return
         if latest is None:
-            latest = self.own[left.one.id][root]
+            latest = self.own[left.id][root]
         if root not in left.threads:
             left.threads.add(root)
-            heappush(self._threads, (-latest, left.one.id, root, left))
+            heappush(self._threads, (-latest, left.id, root, left))
 
     async def _thread(self, left: Left, root: str) -> None:
         if left.refused:
             return
-        channel = left.one.id
+        channel = left.id
         since = max(left.since, (self.marks.thread(channel, root) or 0.0) - SKEW)
         items = await self.archive.replies(channel, root, since)
         await self._take(left, items)
@@ -239,13 +244,13 @@ class Missed:
         for item in sorted(items, key=at):
             if at(item) < left.since:
                 continue
-            message = spoken(item, left.one.id, left.one.kind)
+            message = spoken(item, left.id, left.one.kind)
             if message is None:
                 continue
             try:
                 woken |= await self.inbox.recover(message, late=at(item) < answered)
             except JournalDamaged as damage:  # its conversation waits, and all others are read
-                log.error("A message in %s is passed over. %s", left.one.id, damage)
+                log.error("A message in %s is passed over. %s", left.id, damage)
             await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
         for thread in woken:
             self.tell(thread)

@@ -54,6 +54,18 @@ def opened(journal: Reading, key: str) -> Entry[Opened] | None:
     return journal.latest(found.thread, Opened)
 
 
+def home(team: str) -> str:
+    """The thread of what is noted of a workspace, and belongs to no conversation."""
+    return f"slack:{team}"
+
+
+async def note(journal: Journal, team: str, event: Event) -> None:
+    """Note this of a workspace, under the key that follows the last one of its kind. Raises JournalError."""
+    thread = home(team)
+    last = journal.last_seq(thread, type(event)) or "first"
+    await journal.append(thread, event, key=f"{event.kind}:{team}:{last}", author="core")
+
+
 def conversation_with(journal: Reading, team: str, channel: str, ts: str) -> Entry[Opened] | None:
     """The conversation that begins with this message, or in which it was said or heard."""
     where = f"{team}:{channel}:{ts}"

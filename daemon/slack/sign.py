@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from slack_sdk.errors import SlackApiError
@@ -103,6 +103,7 @@ class Spot:
             self.wanted = NOTHING
 
 
+@dataclass(kw_only=True)
 class Sign:
     """What `method` sets, in all threads. What takes it away is `nothing`.
 
@@ -110,28 +111,17 @@ class Sign:
     nobody is at work in a thread; `rested` is called when a thread has what is wanted there.
     """
 
-    def __init__(
-        self,
-        web: Web,
-        method: Method,
-        pace: Pace,
-        *,
-        nothing: str,
-        lasts: float,
-        deserted: Callable[[str], bool],
-        rested: Callable[[], None],
-    ) -> None:
-        self._web = web
-        self._method = method
-        self._pace = pace
-        self._nothing = nothing
-        self._lasts = lasts
-        self._deserted = deserted
-        self._rested = rested
-        self._spots: dict[str, Spot] = {}
-        self._one_by_one = asyncio.Lock()
-        self._lacking = False
-        self._closing = False
+    web: Web
+    method: Method
+    pace: Pace
+    nothing: str
+    lasts: float
+    deserted: Callable[[str], bool]
+    rested: Callable[[], None]
+    _spots: dict[str, Spot] = field(default_factory=dict)
+    _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _lacking: bool = False
+    _closing: bool = False
 
     @property
     def busy(self) -> bool:
@@ -161,7 +151,7 @@ class Sign:
         if value and spot.left:
             spot.left = False
             self._wake(spot)
-        if value and value == spot.stands and self._web.clock.steady() - spot.since >= self._lasts:
+        if value and value == spot.stands and self.web.clock.steady() - spot.since >= self.lasts:
             spot.stands = None
         self._start(spot)
 
@@ -223,7 +213,7 @@ class Sign:
         self._start(spot)
         if not spot.task and (spot.over or self._lacking) and self._spots.get(spot.thread) is spot:
             del self._spots[spot.thread]
-        self._rested()
+        self.rested()
 
     async def _bring_about(self, spot: Spot) -> None:
         """Until it is so. What is wanted may change at each await."""
@@ -234,7 +224,7 @@ class Sign:
         while spot.astray and not self._lacking:
             await self._take_slot(spot, max(pause(failures + 1), moment))
             moment = 0.0
-            if self._pace.resting and not self._closing:
+            if self.pace.resting and not self._closing:
                 continue
             if spot.astray and not self._lacking:
                 failures += 1
@@ -257,9 +247,9 @@ class Sign:
             spot.waits = False
 
     async def _wait(self, least: float) -> None:
-        seconds = max(self._pace.slot(), least)
+        seconds = max(self.pace.slot(), least)
         if seconds > 0 and not self._closing:
-            await self._web.clock.sleep(seconds)
+            await self.web.clock.sleep(seconds)
 
     async def _try(self, spot: Spot) -> bool:
         """One request. Until it is answered nobody knows what stands there."""
@@ -269,7 +259,7 @@ class Sign:
         spot.swept = False
         where = {"channel_id": spot.place.channel, "thread_ts": spot.place.ts}
         try:
-            await self._web.once(spot.hold, self._method, **where, status=value or self._nothing)
+            await self.web.once(spot.hold, self.method, **where, status=value or self.nothing)
         except OUT_OF_REACH:
             return False
         except (Fenced, SlackApiError, JournalError) as error:
@@ -280,7 +270,7 @@ class Sign:
         spot.stands = value
         if spot.swept and value != NOTHING:
             spot.stands = None
-        spot.since = self._web.clock.steady()
+        spot.since = self.web.clock.steady()
         return True
 
     def _failed(self, spot: Spot, error: Fenced | SlackApiError | JournalError) -> bool:
@@ -288,7 +278,7 @@ class Sign:
         if isinstance(error, Fenced):
             # it is for whoever took over to set it right; but where that one is done, it did not know of this
             spot.wanted = None
-            if self._deserted(spot.thread):
+            if self.deserted(spot.thread):
                 spot.wanted, spot.hold = NOTHING, free
             return True
         if isinstance(error, JournalError):
@@ -297,7 +287,7 @@ class Sign:
         if word in LACKING:
             self._lacking = True
         elif word == LIMITED:
-            self._pace.rest(retry_after(error) or LONGEST_WAIT)
+            self.pace.rest(retry_after(error) or LONGEST_WAIT)
         elif final(error):
             spot.wanted = None
         return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from aiohttp import ClientSession, ClientWSTimeout, WSServerHandshakeError
@@ -35,6 +36,7 @@ ADVICE = {
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Sockets:
     """As many connections as are wanted, each independent of the others, all for the same Bolt app.
 
@@ -42,46 +44,38 @@ class Sockets:
     after 1.5 beats.
     """
 
-    def __init__(
-        self,
-        app: AsyncApp,
-        web: Web,
-        access: Access,
-        session: ClientSession,
-        hearing: Hearing,
-        began: Callable[[], None],
-        beat: float = BEAT,
-    ) -> None:
-        self._app = app
-        self._web = web
-        self._access = access
-        self._session = session
-        self._hearing = hearing
-        self._began = began
-        self._beat = beat
+    app: AsyncApp
+    web: Web
+    access: Access
+    session: ClientSession
+    hearing: Hearing
+    began: Callable[[], None]
+    beat: float = BEAT
+
+    def __post_init__(self) -> None:
         self._first = asyncio.Event()
         self._keeping: list[asyncio.Task[None]] = []
 
     async def connect(self) -> None:
         """Begin to listen; returns when the first of them does. Raises ConfigError."""
-        for _ in range(self._hearing.wanted):
+        for _ in range(self.hearing.wanted):
             task = asyncio.create_task(self._keep())
             task.add_done_callback(self._ended)
             self._keeping.append(task)
         first = asyncio.create_task(self._first.wait())
         try:
-            await asyncio.wait((self._web.died, first), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((self.web.died, first), return_when=asyncio.FIRST_COMPLETED)
         finally:
             first.cancel()
-        if self._web.died.done():
-            self._web.died.result()
+        if self.web.died.done():
+            self.web.died.result()
 
     async def close(self) -> None:
         """Hang up, for good."""
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
-        await asyncio.gather(*map(self._hang_up, self._hearing.lines))
+        await asyncio.gather(*map(self._hang_up, self.hearing.lines))
 
     async def _keep(self) -> None:
         """One connection: a line, and the next one as soon as it is needed, until cancelled.
@@ -89,8 +83,10 @@ class Sockets:
         The next one begins before the last is closed, so that nothing falls between them. Each attempt has a
         ticket of its own. Raises ConfigError when Slack will not have us any more.
         """
-        clock, last = self._web.clock, None
-        reason, attempts = "start", 0
+        clock = self.web.clock
+        last: Line | None = None
+        reason = "start"
+        attempts = 0
         while True:
             if last and reason == FULL:
                 await self._hang_up(last)
@@ -99,16 +95,17 @@ class Sockets:
             try:
                 line = await self._open()
             except (SlackApiError, *OUT_OF_REACH) as failure:
-                self._hearing.failed[_lacking(failure)] += 1
+                self.hearing.failed[_lacking(failure)] += 1
                 log.warning("No socket to Slack (%s); it is tried again.", why(failure))
                 continue
-            self._hearing.opened[reason] += 1
+            self.hearing.opened[reason] += 1
             if last is None or not last.alive:
                 self._first.set()
-                self._began()
+                self.began()
             if last:
                 await self._hang_up(last)
-            last, since = line, clock.steady()
+            last = line
+            since = clock.steady()
             reason = await line.over
             if reason in ADVICE:
                 log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
@@ -121,19 +118,19 @@ class Sockets:
         Raises ConfigError when Slack will not have us any more, SlackApiError or OUT_OF_REACH when it
         cannot be done now.
         """
-        client = self._web.client
-        ws = await self._session.ws_connect(
-            await ticket(self._web, self._access),
+        client = self.web.client
+        ws = await self.session.ws_connect(
+            await ticket(self.web, self.access),
             autoping=False,  # so that pongs are seen: they are life
-            heartbeat=self._beat,
+            heartbeat=self.beat,
             proxy=client.proxy,
             ssl=client.ssl or True,
             timeout=ClientWSTimeout(ws_close=GOODBYE),
         )
-        line = Line(ws, self._listen, self._hearing)
-        self._hearing.lines.add(line)
+        line = Line(ws, self._listen, self.hearing)
+        self.hearing.lines.add(line)
         try:
-            async with asyncio.timeout(self._beat):
+            async with asyncio.timeout(self.beat):
                 await line.greeted
         except BaseException:
             await self._hang_up(line)
@@ -142,10 +139,10 @@ class Sockets:
 
     async def _hang_up(self, line: Line) -> None:
         await line.close()
-        self._hearing.lines.discard(line)
+        self.hearing.lines.discard(line)
 
     async def _listen(self, request: AsyncBoltRequest) -> bool:
-        response = await self._app.async_dispatch(request)
+        response = await self.app.async_dispatch(request)
         return response.status == HTTPStatus.OK
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
@@ -154,7 +151,7 @@ class Sockets:
             return
         error = keeping.exception()
         if error:
-            self._web.end(error)
+            self.web.end(error)
 
 
 def _lacking(failure: Exception) -> str:

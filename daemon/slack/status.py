@@ -15,7 +15,7 @@ from daemon.engine.exceptions import Fenced, JournalError
 from daemon.engine.journal import Journal
 from daemon.kinds import Opened, StatusCleared, TurnBegan
 from daemon.ports import Hold
-from daemon.slack.place import places_of
+from daemon.slack.place import home, note, places_of
 from daemon.slack.sign import NOTHING, Pace, Sign
 from daemon.slack.web import Web
 
@@ -41,25 +41,23 @@ class Status:
         self._web = web
         self._journal = journal
         self.place_of = places_of(journal)
-        self._home = f"slack:{team}"
         self._team = team
         self._marking: asyncio.Task[None] | None = None
         self._repairing = False
         self._looked = web.clock.steady()
-        client = web.client
         self._line = Sign(
-            web,
-            client.assistant_threads_setStatus,
-            Pace(web.clock, burst=LINE_BURST, each=LINE_EACH),
+            web=web,
+            method=web.client.assistant_threads_setStatus,
+            pace=Pace(web.clock, burst=LINE_BURST, each=LINE_EACH),
             nothing=NOTHING,
             lasts=REFRESH,
             deserted=self._deserted,
             rested=self._rested,
         )
         self._session = Sign(
-            web,
-            client.agents_sessions_setStatus,
-            Pace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
+            web=web,
+            method=web.client.agents_sessions_setStatus,
+            pace=Pace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
             nothing=DONE,
             lasts=float("inf"),
             deserted=self._deserted,
@@ -135,7 +133,7 @@ class Status:
 
     def _mark(self) -> int:
         """The seq up to which no attempt has left anything standing."""
-        for cleared in self._journal.latest_first(self._home, StatusCleared):
+        for cleared in self._journal.latest_first(home(self._team), StatusCleared):
             return cleared.event.upto
         return 0
 
@@ -154,8 +152,5 @@ class Status:
         self._marking = None
 
     async def _note(self, upto: int) -> None:
-        last = self._journal.last_seq(self._home, StatusCleared)
-        key = f"{StatusCleared.kind}:{self._team}:{last or 'first'}"
-        cleared = StatusCleared(upto=upto)
         with suppress(JournalError):  # then the next start looks further back
-            await self._journal.append(self._home, cleared, key=key, author="core")
+            await note(self._journal, self._team, StatusCleared(upto=upto))

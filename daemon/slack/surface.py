@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import KW_ONLY, dataclass
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.async_app import AsyncApp
@@ -41,6 +42,7 @@ from daemon.slack.workspace import Workspace
 BOLT = "daemon.slack.bolt"
 
 
+@dataclass(eq=False)
 class Slack:
     """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
 
@@ -49,36 +51,27 @@ class Slack:
     life, which notices what is said to others?
     """
 
-    def __init__(
-        self,
-        access: Access,
-        allowed: Allowed,
-        *,
-        journal: Journal,
-        wake: Callable[[str], None],
-        clock: Clock,
-        connections: int = 1,
-        max_age: float = 86_400.0,
-        owners: frozenset[str] = frozenset(),
-        notes: bool = False,
-    ) -> None:
-        self._access = access
-        self._allowed = allowed
-        self._journal = journal
-        self._wake = wake
-        self._clock = clock
-        self._max_age = max_age
-        self._owners = owners
-        self._notes = notes
+    access: Access
+    allowed: Allowed
+    _: KW_ONLY
+    journal: Journal
+    wake: Callable[[str], None]
+    clock: Clock
+    connections: int = 1
+    max_age: float = 86_400.0
+    owners: frozenset[str] = frozenset()
+    notes: bool = False
+
+    def __post_init__(self) -> None:
         self._open = AsyncExitStack()
         self._scopes = Scopes()
-        self.places = Places(journal)
+        self.places = Places(self.journal)
         """Which conversations there are: one for all who ask, since after a start it is folded anew."""
-        self.neighbours = allowed.neighbours
+        self.neighbours = self.allowed.neighbours
         """The bots that can be mentioned."""
-        self.meetings = Neighbours(journal, clock, allowed.daily, self.places)
+        self.meetings = Neighbours(self.journal, self.clock, self.allowed.daily, self.places)
         """How much there is between them and the soul."""
-        self.hearing = Hearing(clock, connections)
+        self.hearing = Hearing(self.clock, self.connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
 
@@ -88,25 +81,23 @@ class Slack:
         Raises ConfigError where Slack does not want us, and waits where it is away.
         """
         async with AsyncExitStack() as opening:
-            session = ClientSession(headers=self._access.headers, timeout=ClientTimeout(total=TIMEOUT))
+            session = ClientSession(headers=self.access.headers, timeout=ClientTimeout(total=TIMEOUT))
             await opening.enter_async_context(session)
-            workspace = await self._arrived(session)
+            self._workspace = workspace = await self._arrived(session)
             self.name = workspace.me.name
-            self._url = workspace.me.url
-            self._web = web = workspace.web
-            self._people = workspace.people
-            self.files = SlackFiles(web=web, access=self._access)
+            web = workspace.web
+            self.files = SlackFiles(web=web, access=self.access)
             self.shelf = SlackShelf(workspace=workspace, archive=Archive(web), fetcher=self.files)
             self.surroundings = History(workspace)
             self.speaker = SlackSpeaker(workspace)
-            self._inbox = Inbox(workspace, notes=self._notes)
+            self._inbox = Inbox(workspace, notes=self.notes)
             self.doors = Doors(workspace, self._inbox.audiences)
             catch_up = CatchUp(
-                workspace=workspace, archive=Archive(web), inbox=self._inbox, max_age=self._max_age
+                workspace=workspace, archive=Archive(web), inbox=self._inbox, max_age=self.max_age
             )
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
-            self._sockets = Sockets(app, web, self._access, session, self.hearing, catch_up.wake)
+            self._sockets = Sockets(app, web, self.access, session, self.hearing, catch_up.wake)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
@@ -115,18 +106,18 @@ class Slack:
 
     async def _arrived(self, session: ClientSession) -> Workspace:
         """Where we are, and who."""
-        web = web_of(self._access, session, self._clock, self._scopes)
-        me = await arrive(web, self._access)
+        web = web_of(self.access, session, self.clock, self._scopes)
+        me = await arrive(web, self.access)
         return Workspace(
             web=web,
             me=me,
-            people=People(web, me, Guests(self._journal, me.team)),
-            allowed=self._allowed,
-            owners=self._owners,
-            journal=self._journal,
-            wake=self._wake,
+            people=People(web, me, Guests(self.journal, me.team)),
+            allowed=self.allowed,
+            owners=self.owners,
+            journal=self.journal,
+            wake=self.wake,
             places=self.places,
-            forgotten=ForgottenWords(self._journal),
+            forgotten=ForgottenWords(self.journal),
             meetings=self.meetings,
         )
 
@@ -136,7 +127,7 @@ class Slack:
     @property
     def died(self) -> asyncio.Future[None]:
         """Fails when Slack will not have us any more: the daemon cannot go on."""
-        return self._web.died
+        return self._workspace.web.died
 
     @property
     def wrong(self) -> Sequence[str]:
@@ -145,11 +136,11 @@ class Slack:
 
     async def called(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""
-        return await self._people.name(id)
+        return await self._workspace.people.name(id)
 
     def link(self, channel: str, ts: str, root: str) -> str:
         """The link to a message where it stands in its thread."""
-        return permalink(self._url, channel, ts, root)
+        return permalink(self._workspace.me.url, channel, ts, root)
 
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""

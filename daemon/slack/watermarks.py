@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from daemon.engine.journal import Journal
 from daemon.kinds import CaughtUp, Opened, ReadOn
+from daemon.slack.place import home, note
 
 FEW = 40
 """Channels that are marked at once: about as many as are looked at in a minute."""
@@ -63,16 +64,14 @@ class Marks:
         """
         mark = CaughtUp(until=max(self.whole.until, until), behind=behind)
         if mark != self.whole:
-            await move(self.journal, self.team, mark)
+            await note(self.journal, self.team, mark)
             self.whole = mark
         self._channels.clear()
         self._threads.clear()
         self._unwritten = {}
 
     async def _write(self, came: ReadOn) -> None:
-        home = _home(self.team)
-        key = f"read-on:{self.team}:{self.journal.last_seq(home, ReadOn) or 'first'}"
-        await self.journal.append(home, came, key=key, author="core")
+        await note(self.journal, self.team, came)
         self._unwritten = {}
 
 
@@ -86,9 +85,8 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
     if whole is None:
         return None
     found = Marks(journal=journal, team=team, whole=whole)
-    home = _home(team)
-    for entry in journal.kind(ReadOn, since=journal.last_seq(home, CaughtUp)):
-        if entry.thread != home:
+    for entry in journal.kind(ReadOn, since=journal.last_seq(home(team), CaughtUp)):
+        if entry.thread != home(team):
             continue
         for channel, until in entry.event.channels.items():
             if until <= now:
@@ -102,20 +100,13 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
 
 def watermark(journal: Journal, team: str, now: float) -> CaughtUp | None:
     """The last one of the whole workspace that can be believed `now`."""
-    for entry in journal.latest_first(_home(team), CaughtUp):
+    for entry in journal.latest_first(home(team), CaughtUp):
         mark = entry.event
         if max(mark.until, *mark.behind.values(), 0.0) <= now:
             return mark
-    if not journal.last_seq(_home(team), CaughtUp):
+    if not journal.last_seq(home(team), CaughtUp):
         return None
     return CaughtUp(until=_first_call(journal, team, now))
-
-
-async def move(journal: Journal, team: str, mark: CaughtUp) -> None:
-    """From now on this is the watermark."""
-    home = _home(team)
-    key = f"caught-up:{team}:{journal.last_seq(home, CaughtUp) or 'first'}"
-    await journal.append(home, mark, key=key, author="core")
 
 
 def _first_call(journal: Journal, team: str, now: float) -> float:
@@ -125,7 +116,3 @@ def _first_call(journal: Journal, team: str, now: float) -> float:
         if entry.event.team == team and entry.event.called_by:
             first = min(first, float(entry.event.called_by))
     return first
-
-
-def _home(team: str) -> str:
-    return f"slack:{team}"

@@ -63,7 +63,7 @@ SOCKET = (
         "drop: what was missed is read after a reconnect",
         "slack/sockets.py",
         "if last is None or not last.alive:",
-        "if self._hearing.opened.total() == 1:",
+        "if self.hearing.opened.total() == 1:",
         f"{CATCH_UP}test_what_was_sent_while_no_socket_was_open_is_found_after_the_reconnect",
     ),
     rule(
@@ -76,8 +76,8 @@ SOCKET = (
     rule(
         "used-tickets: each attempt has a ticket of its own",
         "slack/sockets.py",
-        "await ticket(self._web, self._access),",
-        'self.__dict__.setdefault("ticket", await ticket(self._web, self._access)),',
+        "await ticket(self.web, self.access),",
+        'self.__dict__.setdefault("ticket", await ticket(self.web, self.access)),',
         f"{STRUCK}[used-tickets]",
     ),
     rule(

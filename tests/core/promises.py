@@ -22,7 +22,7 @@ HEARS = (
     rule(
         "a peer that is half open is noticed",
         "slack/sockets.py",
-        "            heartbeat=self._beat,\n",
+        "            heartbeat=self.beat,\n",
         "",
         "tests/slack/test_sockets.py::test_a_peer_that_is_half_open_is_noticed_and_replaced",
     ),
@@ -36,14 +36,14 @@ HEARS = (
     rule(
         "there are as many sockets as are wanted",
         "slack/sockets.py",
-        "for _ in range(self._hearing.wanted)",
+        "for _ in range(self.hearing.wanted)",
         "for _ in range(1)",
         f"{HEARING}test_its_health_tells_whether_it_hears",
     ),
     rule(
         "what was said while the daemon was away is read",
         "slack/sockets.py",
-        "                self._first.set()\n                self._began()\n",
+        "                self._first.set()\n                self.began()\n",
         "                self._first.set()\n",
         f"{AWAY}test_what_nobody_heard_is_answered_in_one_breath_for_each_thread",
     ),

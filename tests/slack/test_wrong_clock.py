@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.kinds import CaughtUp, Heard
-from daemon.slack.watermarks import move
+from daemon.slack.place import note
 from rehearsal.people import TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post
@@ -49,7 +49,7 @@ async def test_a_mark_of_the_future_is_not_believed(tmp_path: Path) -> None:
         await here.say("alice", dm, "hello")
         await here.slack.stop()
         for until in (clock.now() + YEAR, clock.now() + YEAR + DAY):
-            await move(here.journal, TEAM, CaughtUp(until=until, behind={dm: until}))
+            await note(here.journal, TEAM, CaughtUp(until=until, behind={dm: until}))
         await post(here, "alice", dm, "anybody?")
     async with later(tmp_path, clock) as here:
         assert addresses(here) == [("dm", "hello"), ("dm", "anybody?")]
