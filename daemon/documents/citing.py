@@ -113,19 +113,18 @@ def _bracket(text: str, start: re.Match[str], bound: int, library: Library) -> t
     for end in END.finditer(text, start.end(), bound):
         if end.start() < head.end():
             continue
-        if end[1] == "]":
-            found.append(_citation(text, head, end))
-            return found, end.end()
         more = NEXT.match(text, end.start() + 1, bound)
-        if more and library.is_cited(more[1], quoted=True):
-            found.append(_citation(text, head, end))
-            head = more
+        if more is None and end[1] != "]":
+            continue
+        if more and not library.is_cited(more[1], quoted=True):
+            continue
+        quote = text[head.end() : end.start()]
+        raw = text[head.start(1) : end.start() + 1]
+        found.append(Citation(head=head[1], quote=quote, raw=raw))
+        if more is None:
+            return found, end.end()
+        head = more
     return [], _end_of_unclosed(text, start.end(), bound)
-
-
-def _citation(text: str, head: re.Match[str], end: re.Match[str]) -> Citation:
-    quote = text[head.end() : end.start()]
-    return Citation(head=head[1], quote=quote, raw=text[head.start(1) : end.start() + 1])
 
 
 def _end_of_unclosed(text: str, since: int, bound: int) -> int:

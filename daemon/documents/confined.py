@@ -53,17 +53,17 @@ def run(extract: Extract) -> None:
     """Read a file from stdin, and write what it holds to stdout; the room is the last argument, as JSON."""
     room = Room(**json.loads(sys.argv[-1]))
     confine(room)
-    text = ""
+    body = b""
     try:
         text, noted = extract(sys.stdin.buffer.read(), room)
         body = text.encode("utf-8", errors="replace")
         report = Report(noted=noted)
     except Refused as refused:
-        body, report = b"", Report(refused=str(refused))
+        report = Report(refused=str(refused))
     except MemoryError:
-        body, report = b"", Report(refused="memory")
+        report = Report(refused="memory")
     except RecursionError:
-        body, report = b"", Report(refused="nested")
+        report = Report(refused="nested")
     sys.stdout.buffer.write(json.dumps(asdict(report)).encode() + b"\n" + body)
     sys.stdout.buffer.flush()
 

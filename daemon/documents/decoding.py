@@ -31,6 +31,9 @@ MOST_HIGH = 0.3
 FEW = 10
 """So many good letters for each broken one, and a text is damaged UTF-8 rather than something else."""
 
+Decoded = tuple[str, tuple[str, ...]]
+"""A text, and notes on how it was read."""
+
 GUESSED = "The encoding of {name} is not known: it was read as Windows-1252, so some letters may be wrong."
 DAMAGED = "{name} is not all in its encoding ({encoding}): {broken} characters could not be read (\ufffd)."
 UNKNOWN = "The encoding of {name} is not known: save it as UTF-8, and share that."
@@ -40,7 +43,7 @@ TOO_LONG = (
 BLANK = "{name} holds no text: there is nothing to read in it."
 
 
-def decode(name: str, data: bytes, most: int) -> tuple[str, tuple[str, ...]]:
+def decode(name: str, data: bytes, most: int) -> Decoded:
     """Its text, lines ended by "\\n", and notes. Raises DocumentError for what is none, or is too long."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -67,7 +70,7 @@ def text_pieces(data: bytes, encoding: str, errors: str) -> Iterator[str]:
     yield OTHER_LINES.sub(" ", decoder.decode(b"", final=True))
 
 
-def _damaged(name: str, data: bytes, encoding: str, most: int) -> tuple[str, tuple[str, ...]]:
+def _damaged(name: str, data: bytes, encoding: str, most: int) -> Decoded:
     """The text, with what is broken in it replaced, and told of."""
     try:
         return _text(name, data, encoding, "strict", most), ()
@@ -77,7 +80,7 @@ def _damaged(name: str, data: bytes, encoding: str, most: int) -> tuple[str, tup
     return text, (DAMAGED.format(name=name, encoding=encoding.upper(), broken=broken),)
 
 
-def _guessed(name: str, data: bytes, most: int) -> tuple[str, tuple[str, ...]]:
+def _guessed(name: str, data: bytes, most: int) -> Decoded:
     """The text as Windows writes it in the west."""
     high = 0
     for at in range(0, len(data), PIECE):

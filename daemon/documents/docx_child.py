@@ -10,7 +10,6 @@ import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
-from typing import IO
 from zipfile import BadZipFile, ZipFile
 
 import docx
@@ -105,12 +104,14 @@ def look_into(data: bytes, room: Room) -> None:
         for one in files:
             with packed.open(one) as file:
                 content = bytearray()
-                for chunk in chunks(file):
+                chunk = file.read(CHUNK)
+                while chunk:
                     unpacked += len(chunk)
                     if unpacked > room.unpacked:
                         raise Refused("bomb")
                     if one.filename.lower().endswith((".xml", ".rels")):
                         content += chunk
+                    chunk = file.read(CHUNK)
             if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 is but ASCII with zeros between
                 raise Refused("definitions")
             if one.filename == "[Content_Types].xml" and PLAIN.encode() not in content:
@@ -123,14 +124,6 @@ def other_kind(names: Collection[str]) -> str:
         if name in names:
             return kind
     return "archive"
-
-
-def chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """What is in a file, a bit at a time."""
-    chunk = file.read(CHUNK)
-    while chunk:
-        yield chunk
-        chunk = file.read(CHUNK)
 
 
 def blocks(parent: etree._Element, styles: Mapping[str, str]) -> Iterator[str]:

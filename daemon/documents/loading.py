@@ -50,11 +50,11 @@ async def read_document(name: str, data: bytes, room: Room = ROOM) -> Document:
         return as_text(name, data, room)
     if found == "text":
         return await asyncio.to_thread(as_text, name, data, room)
+    child, make = "daemon.documents.docx_child", as_paragraphs
     if found == "pdf":
-        body, counts = await extract("daemon.documents.pdf_child", name, data, room)
-        return await asyncio.to_thread(as_pages, name, body, noted(name, counts))
-    body, counts = await extract("daemon.documents.docx_child", name, data, room)
-    return await asyncio.to_thread(as_paragraphs, name, body, noted(name, counts))
+        child, make = "daemon.documents.pdf_child", as_pages
+    body, counts = await extract(child, name, data, room)
+    return await asyncio.to_thread(make, name, body, noted(name, counts))
 
 
 def as_text(name: str, data: bytes, room: Room) -> Document:

@@ -9,7 +9,6 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -73,8 +72,9 @@ class Archive:
 
     async def older(self, channel: str, ts: str) -> list[Item]:
         """One page of what stands in a conversation itself: the message of this ts, and what is older."""
-        ask = partial(self._ask, self._web.client.conversations_history)
-        async for page in pages(ask, "messages", 1, channel=channel, latest=ts, inclusive=True):
+        history = self._web.client.conversations_history
+        where = {"channel": channel, "latest": ts, "inclusive": True}
+        async for page in pages(self._ask, history, "messages", 1, **where):
             return _sound(page)
         return []
 
@@ -90,12 +90,12 @@ class Archive:
 
     async def members(self, channel: str) -> set[str]:
         """The ids of those who are in a conversation."""
-        return await members(partial(self._ask, self._web.client.conversations_members), channel)
+        return await members(self._ask, self._web.client.conversations_members, channel)
 
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
         """The items under `key` of all pages, or up to the first one that is older than `since`."""
         items: list[Item] = []
-        async for page in pages(partial(self._ask, method), key, **arguments):
+        async for page in pages(self._ask, method, key, **arguments):
             page = _sound(page)
             items += page
             if page and max(map(at, page)) < since:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 from aiohttp import ClientPayloadError
@@ -69,8 +68,8 @@ class Doors:
     async def are_in(self, channel: str, user: str) -> bool:
         """Are both this user and the soul in the channel? Raises SpeechFailed."""
         web = self.workspace.web
-        ask = partial(web.ask, web.client.conversations_members)
-        found = await _answered(members(ask, channel, PAGES))
+        asked = members(web.ask, web.client.conversations_members, channel, PAGES)
+        found = await _answered(asked)
         return found is not None and {user, self.workspace.me.user} <= found
 
     async def name(self, user: str) -> str:

@@ -19,7 +19,7 @@ from daemon.slack.archive import spoken
 from daemon.slack.message import Message
 from daemon.slack.place import opened, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
-from daemon.slack.web import Item
+from daemon.slack.web import Item, pages
 from daemon.slack.words import command
 from daemon.slack.workspace import Workspace
 
@@ -73,7 +73,7 @@ class History:
         web = self.workspace.web
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
-        async for page in web.pages(replies, "messages", PAGES, **where):
+        async for page in pages(web.ask, replies, "messages", PAGES, **where):
             for item in page:
                 message = self._said_by_others(place, item)
                 if message is None or self._is_to_the_soul(place, message):
@@ -117,7 +117,7 @@ class History:
         history = web.client.conversations_history
         since = moment(place.called_by) - RECENT
         where = {"channel": place.channel, "latest": place.called_by, "oldest": str(since)}
-        async for page in web.pages(history, "messages", 1, **where):
+        async for page in pages(web.ask, history, "messages", 1, **where):
             return page
         return ()
 

@@ -53,15 +53,13 @@ class Inbox:
     """
 
     def __init__(self, workspace: Workspace, *, notes: bool = False) -> None:
+        self._workspace = workspace
         self._journal = workspace.journal
         self._people = workspace.people
         self._me = workspace.me
         self._allowed = workspace.allowed
         self._wake = workspace.wake
         self._owners = workspace.owners
-        self._meetings = workspace.meetings
-        self._places = workspace.places
-        self._is_forgotten = workspace.is_forgotten
         self.audiences = Audiences(self._journal, self._people, self._me.team)
         self._noticing: Noticing | None = None
         if notes:
@@ -195,7 +193,7 @@ class Inbox:
         What its author wants forgotten is not taken, however late it comes, or how often. One message of a
         bot at a time, wherever it is: they are counted.
         """
-        if self._is_forgotten(message.author, message.changed or message.ts):
+        if self._workspace.is_forgotten(message.author, message.changed or message.ts):
             return None
         if not message.by_bot:
             return await self._judged(key, message, late=late)
@@ -210,7 +208,7 @@ class Inbox:
             called_by = self._begun(message)
         late = late or self._is_late(known, message)
         neighbour = self._allowed.names(message)
-        enough = neighbour and self._meetings.enough(self._me.team, message.channel, message.root)
+        enough = neighbour and self._workspace.meetings.enough(self._me.team, message.channel, message.root)
         address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
         if address == "ignored":
             await self._people.seen(message)
@@ -288,7 +286,7 @@ class Inbox:
         """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
         if message.kind == "dm" or message.root == message.ts:
             return None
-        if self._places.said_unasked(self._me.team, message.channel, message.root):
+        if self._workspace.places.said_unasked(self._me.team, message.channel, message.root):
             return message.root
         return None
 

@@ -89,17 +89,17 @@ class Missed:
     begun: float
     own: Mapping[str, Mapping[str, float]]
     conversations: Sequence[Conversation]
-    _new: deque[Left] = field(default_factory=deque)
-    """Conversations that were not looked at yet."""
-    _older: list[Left] = field(default_factory=list)
-    """Those with threads of which their latest messages did not tell."""
-    _threads: list[tuple[float, str, str, Left]] = field(default_factory=list)
-    """A heap: when the last was said in a thread, negative; its channel, its root, what is left there."""
-    _stumbled: list[Conversation] = field(default_factory=list)
-    _behind: dict[str, float] = field(default_factory=dict)
-    _read: int = 0
 
     def __post_init__(self) -> None:
+        self._new = deque[Left]()
+        """Conversations that were not looked at yet."""
+        self._older: list[Left] = []
+        """Those with threads of which their latest messages did not tell."""
+        self._threads: list[tuple[float, str, str, Left]] = []
+        """A heap: when the last was said in a thread, negative; its channel, its root, what is left there."""
+        self._stumbled: list[Conversation] = []
+        self._behind: dict[str, float] = {}
+        self._read = 0
         self._told_at = self.clock.steady()
         self._ranks = {channel: number for number, channel in enumerate(self.own)}
         self._add(sorted(self.conversations, key=self._is_own, reverse=True))

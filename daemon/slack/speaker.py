@@ -28,6 +28,7 @@ from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_
 from daemon.slack.status import Status
 from daemon.slack.stream import Stream
 from daemon.slack.web import Item, Method
+from daemon.slack.web import pages as pages_of
 from daemon.slack.workspace import Workspace
 
 NO_STREAM = LACKING | {
@@ -195,7 +196,7 @@ class SlackSpeaker:
             read, where["ts"] = client.conversations_replies, place.ts
         items: list[Item] = []
         with saying():
-            async for page in self._web.pages(read, "messages", PAGES, **where):
+            async for page in pages_of(self._web.ask, read, "messages", PAGES, **where):
                 items += page
         ours = [item for item in items if self._me.said(item.get("user"), item.get("bot_id"))]
         return [self._posted(thread, item) for item in sorted(ours, key=at) if at(item) >= since]

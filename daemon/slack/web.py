@@ -11,7 +11,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import mktime_tz, parsedate_tz
-from functools import partial
 from random import uniform
 from typing import Any
 
@@ -102,10 +101,6 @@ class Web:
         """The same of a method that changes nothing in the world: that needs no `hold`."""
         return await self.call(free, method, patience, **arguments)
 
-    def pages(self, method: Method, key: str, most: int, **arguments: Any) -> AsyncIterator[list[Item]]:
-        """What this method shows under `key`, page by page, `most` of them at the most."""
-        return pages(partial(self.ask, method), key, most, **arguments)
-
     async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""
         hold()
@@ -133,15 +128,30 @@ class Web:
 
 
 async def pages(
-    ask: Method, key: str, most: int = sys.maxsize, /, **arguments: Any
+    ask: Method, method: Method, key: str, most: int = sys.maxsize, /, **arguments: Any
 ) -> AsyncIterator[list[Item]]:
-    """What stands under `key`, page by page, `most` of them at the most. Raises what `ask` does."""
-    for _ in range(most):
-        answer = await ask(limit=PAGE, **arguments)
+    """What this method shows under `key`, page by page, `most` of them at the most. Raises what `ask` does."""
+    async for answer in _answers(ask, method, most, limit=PAGE, **arguments):
         page = answer.get(key)
         if not isinstance(page, list):
             raise aiohttp.ClientPayloadError(f"Slack's answer holds no {key}")
         yield [item for item in page if isinstance(item, Mapping)]
+
+
+async def members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
+    """The ids of those who are in a conversation, of so many pages at the most. Raises what `ask` does."""
+    found = set[str]()
+    async for answer in _answers(ask, method, most, limit=MEMBERS, channel=channel):
+        found.update(map(str, answer.get("members") or ()))
+    return found
+
+
+async def _answers(
+    ask: Method, method: Method, most: int, **arguments: Any
+) -> AsyncIterator[AsyncSlackResponse]:
+    for _ in range(most):
+        answer = await ask(method, **arguments)
+        yield answer
         cursor = next_page(answer)
         if not cursor:
             return
@@ -151,19 +161,6 @@ async def pages(
 def next_page(answer: AsyncSlackResponse) -> str:
     """Slack's cursor of the page after this one; empty after the last."""
     return told(answer.get("response_metadata"), "next_cursor")
-
-
-async def members(ask: Method, channel: str, most: int = sys.maxsize) -> set[str]:
-    """The ids of those who are in a conversation, of so many pages at the most. Raises what `ask` does."""
-    found = set[str]()
-    cursor = ""
-    for _ in range(most):
-        answer = await ask(channel=channel, limit=MEMBERS, cursor=cursor)
-        found.update(map(str, answer.get("members") or ()))
-        cursor = next_page(answer)
-        if not cursor:
-            break
-    return found
 
 
 def date(answer: AsyncSlackResponse) -> float | None:

@@ -53,7 +53,7 @@ KNOWS = (
     rule(
         "what was forgotten is not taken when it comes late",
         "slack/inbox.py",
-        "if self._is_forgotten(message.author, message.changed or message.ts):",
+        "if self._workspace.is_forgotten(message.author, message.changed or message.ts):",
         "if False:",
         "tests/stories/test_forgetting.py::test_nor_does_what_comes_late",
     ),
