@@ -130,7 +130,7 @@ class Web:
 async def pages(
     ask: Method, method: Method, key: str, most: int = sys.maxsize, /, **arguments: Any
 ) -> AsyncIterator[list[Item]]:
-    """What this method shows under `key`, page by page, `most` of them at the most. Raises what `ask` does."""
+    """What a method shows under `key`, page by page, `most` of them at the most. Raises what `ask` does."""
     async for answer in _answers(ask, method, most, limit=PAGE, **arguments):
         page = answer.get(key)
         if not isinstance(page, list):
