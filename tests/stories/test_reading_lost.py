@@ -186,10 +186,16 @@ async def test_a_bound_that_stood_in_the_way_stands_there_when_the_cell_runs_aga
     assert endings(stage) == [("calls", True)]
 
 
-async def test_a_sandbox_that_breaks_over_a_value_takes_no_other_cell_with_it(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    "value",
+    ["x = 'a'\nfor _ in range(5_000):\n    x = [x]", "x = 'a' * 45_000_000"],
+    ids=["nested too deeply", "too large to be copied"],
+)
+async def test_a_sandbox_that_breaks_over_a_value_takes_no_other_cell_with_it(
+    stage: Stage, value: str
+) -> None:
     """To look at `answer` may be too much; that is not the fault of the cell that comes next."""
-    nested = "x = 'a'\nfor _ in range(5_000):\n    x = [x]\nanswer['content'] = x"
-    cells(stage, nested, "print('here')", "FINAL('So.')")
+    cells(stage, f"{value}\nanswer['content'] = x", "print('here')", "FINAL('So.')")
     assert await asked(stage) == ["So."]
     assert observed(stage)[1].startswith("here")
 
