@@ -152,7 +152,8 @@ class DMs(Projection):
         """What other conversations of this DM kept between these two entries."""
         dm = self._of_thread(thread)
         ended = dm.ended(before)
-        turns = dm.turns[max(dm.ended(since), ended - MANY) : ended]
+        first = max(dm.ended(since), ended - MANY)
+        turns = dm.turns[first:ended]
         seqs = []
         for one in turns:
             if one.thread != thread:

@@ -51,8 +51,9 @@ def suspended(turn: Turn) -> TurnEnded:
             seen.append(answer)
     accepted = execution.inputs[len(turn.inputs) :]
     seen += only(Said, accepted)
-    public = [*in_order([*turn.heard, *turn.said]), *by_seq(seen)]
-    return TurnEnded(outcome="suspended", keep=_new(turn, working_memory(recall(public))))
+    said = in_order([*turn.heard, *turn.said])
+    memory = working_memory(recall([*said, *by_seq(seen)]))
+    return TurnEnded(outcome="suspended", keep=_new(turn, memory))
 
 
 def is_refused(turn: Turn) -> bool:

@@ -245,7 +245,8 @@ class Forgetting:
         """As if they had said so when they confirmed it."""
         key = part(self._key, f"stop:{began.seq}")
         if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
-            person, ts = self._asked.event.person, confirmed(self._journal, self._asked)
+            person = self._asked.event.person
+            ts = confirmed(self._journal, self._asked)
             stop = StopAsked(user=person, name="", text="", ts=ts, by="forgetting")
             await self._journal.append(began.thread, stop, key=key, author=person, cause=self._asked.seq)
             self._wake(began.thread)

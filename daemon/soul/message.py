@@ -117,13 +117,13 @@ class Message:
             await self._show(text)
 
     async def _show(self, text: str) -> None:
-        intent = await self._intend()
+        scope, intent = self._scope, await self._intend()
         if not self.fresh:
             return
         if self._ts is None:
             await self._start(text, intent)
         else:
-            await self._scope.speaker.extend(self._scope.thread, self._ts, text, self._scope.hold)
+            await scope.speaker.extend(scope.thread, self._ts, text, scope.hold)
         self._shown = text
 
     async def rest(self, text: str) -> bool:

@@ -101,7 +101,9 @@ class Soul(Program):
             return True
         if isinstance(entry.event, ToSay):
             return False
-        return yields(execution.first_inputs) and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
+        if not yields(execution.first_inputs):
+            return False
+        return entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
 
     # It runs
 

@@ -88,7 +88,8 @@ async def _put(turn: Voice, key: str, question: Question, about: str) -> tuple[i
     buttons = None
     if question.choices:
         buttons = Choices(asked=key, choices=tuple(question.choices), question=about)
-    spoken = await turn.speech_at(part(key, SAY)).close(question.text, buttons)
+    speech = turn.speech_at(part(key, SAY))
+    spoken = await speech.close(question.text, buttons)
     return tuple(seqs_of(spoken))
 
 

@@ -94,7 +94,8 @@ class Reader:
     def progress(self) -> None:
         """People see how far it is; what other models have read counts from the first piece on, if the owner
         has a second line for that."""
-        alone, _, together = self.voice.text(f"{TEXTS}progress").strip().partition("\n")
+        lines = self.voice.text(f"{TEXTS}progress").strip()
+        alone, _, together = lines.partition("\n")
         words = alone
         if self._pieces:
             words = together or alone

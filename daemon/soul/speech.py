@@ -190,7 +190,8 @@ class Speech:
         pages = list(speaker.pages(text, cuts))
         while len(pages) < least:
             since = _end_of(pages[:-1])
-            middle = speaker.cut(text[: (since + len(text)) // 2], since)
+            half = (since + len(text)) // 2
+            middle = speaker.cut(text[:half], since)
             ends = [page.upto for page in pages[:-1]]
             more = list(speaker.pages(text, [*ends, middle]))
             if len(more) <= len(pages):  # what is left cannot be divided

@@ -24,10 +24,10 @@ class World:
     """The journal, the model, Slack, the time, the purse, the past, the people, and the soul's own processes.
 
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
-    process `initial`; `offered` may be gone over into (name to the texts
-    that say when), those `at_once` within the turn that chooses them. Branches go `depth` threads deep.
-    Without `readings` nothing long can be read. The `onlookers` see what is thought while it is. `fits` says
-    which entries end a wait of the inner life.
+    process `initial`; `offered` may be gone over into (name to the texts that say when), those `at_once`
+    within the turn that chooses them. Branches go `depth` threads deep. Without `readings` nothing long can
+    be read. The `onlookers` see what is thought while it is. `fits` says which entries end a wait of the
+    inner life.
     """
 
     journal: Journal

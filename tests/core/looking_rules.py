@@ -59,8 +59,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "what a body that waits said aloud is kept at once",
         "soul/ending.py",
-        ", keep=_new(turn, working_memory(recall(public))))",
-        ")",
+        'outcome="suspended", keep=_new(turn, memory))',
+        'outcome="suspended")',
         "waited/kills",
     ),
     rule(
@@ -73,8 +73,8 @@ LOOKING: tuple[Mutant, ...] = (
     rule(
         "an afterthought yields to whoever speaks",
         "soul/program.py",
-        "return yields(execution.first_inputs) and entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)",
-        "return False",
+        "        return entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)\n",
+        "        return False\n",
         "afterthought/kills",
     ),
     rule(
