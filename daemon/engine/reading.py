@@ -109,8 +109,9 @@ class Reading:
 
         With `most`, for which there must be kinds, no more than that, the first ones.
         """
+        names = self.kinds.names(kinds)
         with self._question:
-            return self._entries(self._store.of(thread, self.kinds.names(kinds), since, most))
+            return self._entries(self._store.of(thread, names, since, most))
 
     def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """The same of a thread and of all threads under it."""
@@ -153,8 +154,9 @@ class Reading:
 
     def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
+        names = self.kinds.names(kinds)
         with self._question:
-            return self._of_all(self._store.kind(self.kinds.names(kinds), since, at))
+            return self._of_all(self._store.kind(names, since, at))
 
     def newest(self, *kinds: type[Event]) -> int:
         """A number that is another one whenever an entry of these kinds was written."""
@@ -187,8 +189,9 @@ class Reading:
     def between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
         """The entries of these kinds after a seq and up to another one, in order: for those who go through
         all that was written, part by part. A live journal leaves out what is damaged."""
+        names = self.kinds.names(kinds)
         with self._question:
-            return self._of_all(self._store.between(since, upto, self.kinds.names(kinds)))
+            return self._of_all(self._store.between(since, upto, names))
 
     def lately(
         self, root: type[E], said: Sequence[type[Event]], at: float
@@ -198,15 +201,17 @@ class Reading:
         Each with when the last of those was written, the latest first. It looks at all that was said since
         then: see `Journal.apart`.
         """
+        roots, names = self.kinds.names([root]), self.kinds.names(said)
         with self._question:
-            for row, last in self._store.lately(self.kinds.names([root]), self.kinds.names(said), at):
+            for row, last in self._store.lately(roots, names, at):
                 for entry in self._sound([row]):
                     yield entry, last
 
     def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """What is pending, of these kinds or (none named) of all, in order: in one thread, or in all."""
+        names = self.kinds.names(kinds or [Event])
         with self._question:
-            rows = self._store.pending(self.kinds.names(kinds or [Event]), thread)
+            rows = self._store.pending(names, thread)
             if thread is None:
                 return self._of_all(rows)
             return self._entries(rows)

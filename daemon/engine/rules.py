@@ -74,8 +74,7 @@ class Ledger:
 
     def event(self, seq: int | None) -> type[Event]:
         """The class of an entry that was there; Event where there was none."""
-        kind, _ = self._there.get(seq or 0, NOTHING)
-        return self.kinds.named(kind) or Event
+        return self.kinds.named(self.kind(seq)) or Event
 
     def thread(self, seq: int) -> str:
         """The thread of an entry that was there; empty where there was none."""
@@ -288,7 +287,7 @@ def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
         yield entry.seq, f"it ends {entry.cause}, which is no wait"
     if isinstance(event, Woke) and entry.cause in ledger.woken:
         yield entry.seq, f"it ends {entry.cause} once more: that wait has come to its end before"
-    if isinstance(event, Input) and type(event) is not Woke and waits and entry.cause not in entry.closes:
+    if waits and type(event) is not Woke and entry.cause not in entry.closes:
         yield entry.seq, f"it does not close {entry.cause}, the wait that it ends"
 
 

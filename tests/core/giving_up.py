@@ -31,8 +31,8 @@ GIVES_UP = (
     rule(
         "damage: what others do is found without it",
         "engine/reading.py",
-        "self._of_all(self._store.kind(self.kinds.names(kinds), since, at))",
-        "self._entries(self._store.kind(self.kinds.names(kinds), since, at))",
+        "self._of_all(self._store.kind(names, since, at))",
+        "self._entries(self._store.kind(names, since, at))",
         "tests/stories/test_damage.py::test_a_damaged_entry_stops_its_own_thread_and_no_other",
     ),
 )
