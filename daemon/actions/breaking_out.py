@@ -22,7 +22,7 @@ from daemon.inner.reflex import (
 )
 from daemon.memory import working_memory
 from daemon.mind.recall import fenced
-from daemon.mind.wording import fill
+from daemon.mind.wording import worded
 from daemon.process import Turn
 
 LATELY = 5
@@ -52,7 +52,7 @@ class BreakingOut:
         found = judge(answer, last, waits=waits, fruitless=fruitless)
         if found.verdict != "ask":
             return found.verdict == "repeat", found
-        asked = fill(self.turn.text(COMPARE), before=fenced(found.before), now=fenced(answer))
+        asked = worded(self.turn, COMPARE, before=fenced(found.before), now=fenced(answer))
         memory = working_memory(()).with_region("instruction", asked)
         compared = await self.turn.call("compare", memory, "fast")
         reply = compared.event.text
@@ -65,7 +65,7 @@ class BreakingOut:
         history = attempted([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
         chosen = effect(choose(history, around), history, around)
-        return chosen, fill(self.turn.text(chosen.advice), **chosen.words)
+        return chosen, worded(self.turn, chosen.advice, **chosen.words)
 
     def _around(self, answer: str, pause: float) -> Around:
         state, now = self.contexts.state, self.contexts.now

@@ -8,7 +8,6 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from daemon.actions.owners_words import owners_words
 from daemon.engine.event import Entry, only
 from daemon.kinds import Message, Said, StopAsked
 from daemon.memory import Memory, WorkingMemory, working_memory
@@ -16,6 +15,7 @@ from daemon.mind.asking import ended_by, quiet
 from daemon.mind.figures import traced
 from daemon.mind.recall import remember
 from daemon.mind.steps import extract
+from daemon.mind.wording import worded
 from daemon.process import Question, Turn
 
 SET_ASIDE = 600.0
@@ -61,14 +61,14 @@ async def look(turn: Turn, goal: str) -> News:
 
 async def tell_stopped(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Whoever stopped it hears that it has stopped."""
-    spoken = await turn.say(owners_words(turn, "prompts/sentences/stopped"))
+    spoken = await turn.say(worded(turn, "prompts/sentences/stopped"))
     return memory.with_memory(*map(remember, spoken))
 
 
 async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[Said]]) -> bool:
     """One short question; what is unsure, or could not be asked, goes on with the run."""
     heard = working_memory(map(remember, [*turn.answers, *messages]))
-    asked = owners_words(turn, "prompts/judge", goal=goal)
+    asked = worded(turn, "prompts/judge", goal=goal)
     _, judged = await extract(turn, heard, Kind, asked, name="judge", ask=quiet(turn), tries=1)
     return judged is not None and judged.kind == "new"
 
@@ -79,7 +79,7 @@ async def _set_aside(turn: Turn, messages: Sequence[Entry[Said]]) -> tuple[Memor
     people = dict.fromkeys([*turn.people, *speakers])
     owners = [owner for owner in turn.owners if owner not in people]
     aside = Question(
-        text=owners_words(turn, "prompts/sentences/parked"),
+        text=worded(turn, "prompts/sentences/parked"),
         to=(*people, *owners),
         owners=owners,
         resumes=True,

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of
+from daemon.mind.wording import LABELS, labels, worded
 from daemon.process import Turn
-
-
-def owners_words(turn: Turn, name: str, **words: str) -> str:
-    """A text of the owner's, filled; `name` (the soul's) is known."""
-    return fill(turn.text(name), name=name_of(turn.text(SOUL)), **words)
 
 
 class OwnersWords:
@@ -20,7 +15,7 @@ class OwnersWords:
 
     def words(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
-        return owners_words(self.turn, name, **words)
+        return worded(self.turn, name, **words)
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""

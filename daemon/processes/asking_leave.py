@@ -12,7 +12,7 @@ from daemon.kinds import ToSay
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import plain
 from daemon.mind.sections import spoken
-from daemon.mind.wording import LABELS, buttons, fill
+from daemon.mind.wording import LABELS, buttons, worded
 from daemon.process import MentalProcess, Question, Turn, Words
 
 LEAVE = "prompts/sentences/leave"
@@ -42,7 +42,7 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
 
 def _question(turn: Turn, wanted: ToSay, text: str) -> Question:
     owners, place = turn.deciders, plain(wanted.place)
-    asked = fill(turn.text(LEAVE), owner=f"<@{owners[0]}>", place=place, text=quoted(text))
+    asked = worded(turn, LEAVE, owner=f"<@{owners[0]}>", place=place, text=quoted(text))
     return Question(
         text=asked,
         to=owners,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daemon.actions.owners_words import owners_words
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
+from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
@@ -12,7 +12,7 @@ COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 async def closing(turn: Turn) -> WorkingMemory | Transition:
     """Say goodbye."""
-    said = await converse(turn, COGNITIVE_STEPS, owners_words(turn, "prompts/closing"))
+    said = await converse(turn, COGNITIVE_STEPS, worded(turn, "prompts/closing"))
     return Transition(to="conversation", memory=said.memory)
 
 

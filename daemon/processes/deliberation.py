@@ -23,7 +23,7 @@ from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, el
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
 from daemon.mind.stagnation import repeats
-from daemon.mind.wording import SOUL, fill, labels, name_of
+from daemon.mind.wording import SOUL, labels, name_of, worded
 from daemon.process import MentalProcess, Speech, Transition, Turn, Words
 
 NAME = "deliberation"
@@ -71,10 +71,8 @@ class _Round:
         self._definitions = definitions
         self._rules = rules
         self._actions = [one.name for one in definitions]
-        name = name_of(turn.text(SOUL))
-        self._slug = slug_of(name)
+        self._slug = slug_of(name_of(turn.text(SOUL)))
         self._final_tag = f"{self._slug}-response"
-        self._names = {"self": self._slug, "final": self._final_tag, "name": name}
         self._words = labels(turn.text("prompts/open/words"))
         self._came = [entry.event for entry in only(InnerMessage, turn.came)]
         self._codes = {event.code for event in self._came}
@@ -181,7 +179,8 @@ class _Round:
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
-        return fill(self._turn.text(f"prompts/open/{text}"), **self._names, **words)
+        name = f"prompts/open/{text}"
+        return worded(self._turn, name, self=self._slug, final=self._final_tag, **words)
 
     async def _wordless(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
         """There is no answer, and there will be none."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daemon.actions.owners_words import owners_words
 from daemon.memory import WorkingMemory
 from daemon.mind.newcomers import newcomers
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import listed
+from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
@@ -17,7 +17,7 @@ async def greeting(turn: Turn) -> WorkingMemory | Transition:
     new = [*turn.params.get("new", ()), *await newcomers(turn)]
     welcome = ""
     if new:
-        welcome = owners_words(turn, "prompts/greeting", names=listed(new))
+        welcome = worded(turn, "prompts/greeting", names=listed(new))
     said = await converse(turn, COGNITIVE_STEPS, welcome)
     to = said.values.get("next_process", "")
     if to not in turn.processes:

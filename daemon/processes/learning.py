@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.actions.owners_words import owners_words
 from daemon.kinds import PersonLearned
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import LEARNING
 from daemon.mind.asking import quiet
 from daemon.mind.recall import fenced, plain
 from daemon.mind.steps import instruction
+from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
 
 RECENT = 8_000
@@ -24,7 +24,7 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.learned(person)
-    asked = owners_words(turn, "prompts/learn", person=plain(name), notes=fenced(notes) or NOTHING)
+    asked = worded(turn, "prompts/learn", person=plain(name), notes=fenced(notes) or NOTHING)
     memory = working_memory(_recent(turn.memory.conversation))
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=quiet(turn))
     text = (learned or "")[:MOST]

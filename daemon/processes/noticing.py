@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import fill
+from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
 
 
 async def noticing(turn: Turn) -> WorkingMemory:
     """Say it."""
-    words = fill(turn.text("prompts/sentences/mend"), what=str(turn.params["what"]))
+    words = worded(turn, "prompts/sentences/mend", what=str(turn.params["what"]))
     await turn.say(words)
     return working_memory(())
 

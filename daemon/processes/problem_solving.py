@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from daemon.actions import thinking
-from daemon.actions.owners_words import owners_words
 from daemon.ism import Action, Invoke, ISMResult, run_ism
 from daemon.memory import WorkingMemory
 from daemon.mind.chooser import CheckInterrupt, asked
 from daemon.mind.pipeline import converse
 from daemon.mind.playbook import PLAYBOOKS, playbook
-from daemon.mind.wording import SOUL, fill, name_of
+from daemon.mind.wording import SOUL, fill, name_of, worded
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
@@ -25,7 +24,7 @@ NAME = "problem_solving"
 async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     """In fixed steps: one call, guided by the playbook's goal and rules."""
     book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-    guidance = owners_words(turn, "prompts/problem", goal=book.goal, rules=book.text)
+    guidance = worded(turn, "prompts/problem", goal=book.goal, rules=book.text)
     said = await converse(turn, COGNITIVE_STEPS, guidance)
     to = said.values.get("next_process", NAME)
     if to == NAME or to not in turn.processes:

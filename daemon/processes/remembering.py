@@ -16,7 +16,7 @@ from daemon.engine.event import Entry
 from daemon.engine.kinds import Result
 from daemon.kinds import Corrected, ForgetDone, Message, NotesShown
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import LABELS, fill, labels
+from daemon.mind.wording import LABELS, labels, worded
 from daemon.ports import Choice, KnownNote
 from daemon.process import MentalProcess, Question, Turn, Words
 
@@ -202,7 +202,7 @@ async def _tell(turn: Turn, sentence: str, **words: str) -> None:
 
 
 def _words(turn: Turn, sentence: str, **words: str) -> str:
-    return fill(turn.text(f"{SENTENCES}{sentence}"), **words)
+    return worded(turn, f"{SENTENCES}{sentence}", **words)
 
 
 async def _nowhere(turn: Turn) -> WorkingMemory:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.actions.owners_words import owners_words
 from daemon.kinds import ContextCleared, Gathered
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import SUMMARIZING
 from daemon.mind.asking import quiet
 from daemon.mind.steps import summarize
+from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
 
 
@@ -30,7 +30,7 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     if in_dm:
         made_of = memory.seqs
         await turn.once(Gathered(seqs=made_of))
-    words = owners_words(turn, "prompts/summarize")
+    words = worded(turn, "prompts/summarize")
     _, text = await summarize(turn, memory, words, name="sum-up", ask=quiet(turn))
     if text:
         await turn.once(ContextCleared(text=text, last=last, seqs=made_of))
