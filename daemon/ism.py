@@ -75,25 +75,17 @@ async def run_ism(
     async function to a str, what the callables raise, and of what handlers raise only EngineErrors and what
     is no Exception: all else the chooser is told.
     """
-    chooser = _chooser(invoke_llm, check_interrupt)
     run = _Run(
         context=prompt_context,
         actions=_by_name(actions),
         schema=choice_schema({action.name: action.args for action in actions}),
-        chooser=chooser,
+        chooser=_chooser(invoke_llm, check_interrupt),
         rounds=max_loops,
         wording=wording,
         most_actions=most_actions,
     )
     run.introduce(goal, playbook)
-    while True:
-        reason = await run.round()
-        if reason is None:
-            continue
-        result = run.result(reason)
-        if not await chooser.goes_on(result):
-            return result
-        run.done = 0
+    return await run.live()
 
 
 def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | None) -> Chooser:
@@ -142,6 +134,17 @@ class _Run:
         """The chooser is told first what is to be reached, by which rules, and what it may choose."""
         listed = "\n".join(introduced(action, self.wording) for action in self.actions.values())
         self.tell(fill(self.wording.head, goal=goal, playbook=playbook, actions=listed))
+
+    async def live(self) -> ISMResult:
+        """Round after round, until one ends the run, and its chooser does not let it go on."""
+        while True:
+            reason = await self.round()
+            if reason is None:
+                continue
+            result = self.result(reason)
+            if not await self.chooser.goes_on(result):
+                return result
+            self.done = 0
 
     async def round(self) -> StopReason | None:
         """Ask for a choice, carry it out, tell what came of it; why the run ends here, if it does."""

@@ -83,14 +83,7 @@ def read_choice(reply: str) -> Choice:
     """The choice in a model's answer. Raises Unreadable where there is none, or more than one."""
     if len(reply) > LONGEST:
         raise Unreadable(f"it is longer than {LONGEST} characters")
-    framed = list[Choice]()
-    loose = list[Choice]()
-    for value, sound in json_values(spoken(reply)):
-        if isinstance(value, Mapping) and "actions" in value:
-            framed.append(_choice(value, value["actions"]))
-        elif sound and _is_loose(value):
-            loose.append(_choice(value, value))
-    found = framed or loose
+    found = _choices(spoken(reply))
     if not found:
         raise Unreadable('there is no whole JSON object with "actions" in it')
     first = found[0]
@@ -99,6 +92,18 @@ def read_choice(reply: str) -> Choice:
     if not first.actions:
         raise Unreadable("it names no action")
     return first
+
+
+def _choices(text: str) -> Sequence[Choice]:
+    """All that are in it; those without their frame only where none has one."""
+    framed: list[Choice] = []
+    loose: list[Choice] = []
+    for value, sound in json_values(text):
+        if isinstance(value, Mapping) and "actions" in value:
+            framed.append(_choice(value, value["actions"]))
+        elif sound and _is_loose(value):
+            loose.append(_choice(value, value))
+    return framed or loose
 
 
 def meant(name: str, names: Sequence[str]) -> str | None:

@@ -221,12 +221,16 @@ class Scanner:
             name += char
             char = yield
         held += name
-        may_be_link = not closing and name in LINKED
-        name = name.lower()
-        if may_label and char in COLONS and name in self._tags:
-            token, char = yield from label(held, name, char)
+        if may_label and char in COLONS and name.lower() in self._tags:
+            token, char = yield from label(held, name.lower(), char)
             self._emit(token)
             return char
+        return (yield from self._bracketed_thought(held, name, char, closing=closing))
+
+    def _bracketed_thought(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
+        """What comes after `[` and this name."""
+        may_be_link = not closing and name in LINKED
+        name = name.lower()
         if not char and begins_any(name, self._bracketed):
             return char  # it breaks off in what could have become a mark
         if char != "]" or name not in self._bracketed:
@@ -236,6 +240,6 @@ class Scanner:
         char = yield
         if char == "(" and may_be_link:
             self._emit(held)
-            return char
-        self._emit(Mark(kind="thought", name=f"[{name}]", raw=held, closing=closing))
+        else:
+            self._emit(Mark(kind="thought", name=f"[{name}]", raw=held, closing=closing))
         return char
