@@ -286,13 +286,16 @@ class _Reading:
             return Extent(start=tag.end, end=closing.start, after=closing.end)
         if tag.begins:
             self._note(tag.start, f"<{tag.name}> was not closed where it should be: write </{tag.name}>.")
-        if not until:
-            return Extent(start=tag.end, end=end, after=end)
-        for other in self._markup.between(tag.end, end):
-            if other.name in until and other.kind != "close":
-                end = other.start
-                break
+        if until:
+            end = self._first_of(until, tag.end, end)
         return Extent(start=tag.end, end=end, after=end)
+
+    def _first_of(self, names: Collection[str], start: int, end: int) -> int:
+        """Where the first tag of these names begins, if one does there; else the end."""
+        for tag in self._markup.between(start, end):
+            if tag.name in names and tag.kind != "close":
+                return tag.start
+        return end
 
     def _attributes(self, tag: Tag) -> Mapping[str, str]:
         written = self._text[tag.start : tag.end]

@@ -29,7 +29,7 @@ PLAIN = Words()
 NAMED = Words({"name"})
 SECTION = Words({"tag", "name", "verb", "moods", "processes", "reasons"}, "tag")
 FUSED = Words({"sections", "guidance", "name"}, "sections")
-WORDING: Mapping[str, Words] = {
+WORDING: dict[str, Words] = {
     SOUL: AS_IS,
     SYSTEM: AS_IS,
     MOODS: AS_IS,
@@ -91,7 +91,7 @@ WORDING: Mapping[str, Words] = {
 class Catalogue:
     """The texts that must be there, by name; those that have `defaults` need no file."""
 
-    texts: Mapping[str, Words] = field(default_factory=lambda: WORDING)
+    texts: Mapping[str, Words] = field(default_factory=WORDING.copy)
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -106,7 +106,15 @@ class Catalogue:
 
     def fault(self, name: str, text: str) -> str | None:
         """What is wrong with a text, in a sentence for the owner; None when it can be used."""
-        return fault(name, text, self.texts.get(name, AS_IS))
+        if not text.strip():
+            return "it is empty"
+        if name.startswith(PLAYBOOKS):
+            return _playbook_fault(name.removeprefix(PLAYBOOKS), text)
+        if name == MOODS and not moods(text):
+            return "it has no line of the form `- mood: thinks | says | is thinking…`"
+        if name == CHOOSING:
+            return "; ".join(faults(text)) or None
+        return _template_fault(Template(text), self.texts.get(name, AS_IS))
 
 
 def catalogue(processes: Iterable[object], *more: Mapping[str, Words]) -> Catalogue:
@@ -139,19 +147,6 @@ class Mood:
     thinks: str
     says: str
     status: str
-
-
-def fault(name: str, text: str, words: Words | None = None) -> str | None:
-    """What is wrong with a text, in a sentence for the owner; None when it can be used."""
-    if not text.strip():
-        return "it is empty"
-    if name.startswith(PLAYBOOKS):
-        return _playbook_fault(name.removeprefix(PLAYBOOKS), text)
-    if name == MOODS and not moods(text):
-        return "it has no line of the form `- mood: thinks | says | is thinking…`"
-    if name == CHOOSING:
-        return "; ".join(faults(text)) or None
-    return _template_fault(Template(text), words or WORDING[name])
 
 
 def _playbook_fault(name: str, text: str) -> str | None:

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.limits import Limits
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.wording import fault
+from daemon.mind.wording import Catalogue
 from tests.texts import WORDS
 
 HEAD = "---\ngoal: Mend it.\nactions: [Think, Respond]\n"
@@ -110,16 +110,16 @@ def test_what_is_not_said_is_as_usual() -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(text: str, said: str) -> None:
-    assert said in str(fault(f"{PLAYBOOKS}mending", text))
+    assert said in str(Catalogue().fault(f"{PLAYBOOKS}mending", text))
 
 
 def test_an_empty_file_is_no_playbook() -> None:
-    assert fault(f"{PLAYBOOKS}mending", " \n") == "it is empty"
+    assert Catalogue().fault(f"{PLAYBOOKS}mending", " \n") == "it is empty"
 
 
 @pytest.mark.parametrize("name", ["Mending", "mend ing", "3d", ""])
 def test_it_is_named_as_a_process_is(name: str) -> None:
-    assert "its name is that of a process: use a-z" in str(fault(f"{PLAYBOOKS}{name}", WHOLE))
+    assert "its name is that of a process: use a-z" in str(Catalogue().fault(f"{PLAYBOOKS}{name}", WHOLE))
 
 
 def test_ours_do_not_ask_for_what_a_model_refuses_to_show() -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from daemon.mind.wording import MOODS, WORDING, catalogue, fault, fill, moods, name_of
+from daemon.mind.wording import MOODS, WORDING, catalogue, fill, moods, name_of
 from daemon.processes import PROCESSES
 from tests.texts import whole
 
@@ -48,7 +48,7 @@ def test_every_text_that_a_process_reads_is_one_that_it_says_it_needs() -> None:
     ],
 )
 def test_a_broken_template_is_explained(text: str, said: str) -> None:
-    assert said in str(fault("prompts/time", text))
+    assert said in str(ALL.fault("prompts/time", text))
 
 
 def test_the_moods_of_the_seed_each_lend_a_verb() -> None:
@@ -59,7 +59,7 @@ def test_the_moods_of_the_seed_each_lend_a_verb() -> None:
 
 
 def test_moods_without_a_line_of_the_form_are_refused() -> None:
-    assert "no line of the form" in str(fault(MOODS, "neutral: thinks"))
+    assert "no line of the form" in str(ALL.fault(MOODS, "neutral: thinks"))
 
 
 def test_the_soul_is_called_what_its_first_heading_says() -> None:
