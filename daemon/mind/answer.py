@@ -45,14 +45,19 @@ class Answer:
 
     @property
     def said(self) -> str | None:
-        """The dialogue; None where there is no such section, or where it ends in a thought."""
+        """What may be said of it: the dialogue; None where there is no such section, or it ends in a thought.
+
+        Where nothing private was asked, what stands in no section is dialogue, too.
+        """
+        if self.call.event.name == PLAINLY:
+            return self._plainly
         if not self.usable or not self._has_dialogue or self._sections.muted:
             return None
         return self.heard
 
     @property
-    def plainly(self) -> str:
-        """What may be said where nothing private was asked: the dialogue, or what stands in no section."""
+    def _plainly(self) -> str:
+        """The dialogue, or what stands in no section."""
         if not self.usable:
             return ""
         if self._has_dialogue:
@@ -70,7 +75,7 @@ class Answer:
         if self.call.event.name == MONOLOGUE:
             return _tagged(ASIDE, self.thought)
         if self.call.event.name == PLAINLY and not self._has_dialogue:
-            return _tagged(SAY, self.plainly)
+            return _tagged(SAY, self._plainly)
         if self._sections.foreign:
             return self._sections.kept
         return self.call.event.text
@@ -92,5 +97,4 @@ def speaks(call: Entry[ModelCall]) -> bool:
     """Was what the model answered said, and not only thought?"""
     if call.event.name == DELIBERATE:
         return FINAL in call.event.text
-    answer = Answer(call)
-    return call.event.name in ALOUD and bool(answer.said or answer.plainly)
+    return call.event.name in ALOUD and bool(Answer(call).said)

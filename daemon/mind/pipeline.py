@@ -91,22 +91,18 @@ async def _answered(
 ) -> Said | None:
     """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
     chosen = [STEPS[name] for name in steps]
-    alone = chosen == [DIALOGUE]
+    name = "pipeline"
+    if chosen == [DIALOGUE]:
+        name = PLAINLY
     asking = Listening(turn, memory, partial(_Dialogue, revise))
     async with turn.showing(feeling(turn).status):
         question = in_sections(turn, chosen, guidance)
-        if alone:
-            answer = Answer(await asking.ask(PLAINLY, role, question))
-            said: str | None = answer.plainly
-        else:
-            answer = Answer(await asking.ask("pipeline", role, question))
-            said = answer.said
-        if not _will_do(turn, answer, said):
+        answer = Answer(await asking.ask(name, role, question))
+        if not _will_do(turn, answer):
             if answer.outcome == "refused":
                 role = "fallback"
             question = in_sections(turn, [DIALOGUE], guidance)
             answer = Answer(await asking.ask(PLAINLY, role, question))
-            said = answer.plainly
         memory = asking.memory
         if answer.outcome == "cancelled":
             memory = await stopped(turn, memory, asking.speech, answer.heard)
@@ -114,8 +110,8 @@ async def _answered(
         if answer.outcome == "over-budget" and owned:
             await asking.speech.settle()
             return None
-        revised = await _revised(turn, answer, said or "", revise)
-        return await _conclude(turn, memory, asking.speech, answer, revised)
+        said = await _revised(turn, answer, revise)
+        return await _conclude(turn, memory, asking.speech, answer, said)
 
 
 class _Dialogue:
@@ -138,8 +134,9 @@ class _Dialogue:
         return self._revise(said, False)
 
 
-async def _revised(turn: Turn, answer: Answer, said: str, revise: Revise | None) -> str:
+async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:
     """What of it may be said: looked at once, and recorded, for what it is held against may be gone later."""
+    said = answer.said or ""
     if revise is None:
         return said
 
@@ -150,11 +147,11 @@ async def _revised(turn: Turn, answer: Answer, said: str, revise: Revise | None)
     return str(came.event.value)
 
 
-def _will_do(turn: Turn, answer: Answer, said: str | None) -> bool:
+def _will_do(turn: Turn, answer: Answer) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
-    if answer.outcome in ("over-budget", "cancelled") or said:
+    if answer.outcome in ("over-budget", "cancelled") or answer.said:
         return True
-    return said is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
+    return answer.said is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
 
 
 def _may_be_silent(turn: Turn, answer: Answer) -> bool:

@@ -253,7 +253,7 @@ THINKING = (
     rule(
         "malformed: what has no dialogue is asked for plainly",
         "mind/pipeline.py",
-        "if not _will_do(turn, answer, said):",
+        "if not _will_do(turn, answer):",
         "if False:",
         f"{STRUCK}[malformed]",
     ),

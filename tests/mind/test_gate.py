@@ -9,7 +9,7 @@ import pytest
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.answer import Answer
+from daemon.mind.answer import Answer, speaks
 from daemon.mind.choice import Unreadable, read_choice
 from daemon.mind.recall import fenced, remember
 from daemon.mind.sections import Sections, sections, spoken
@@ -128,7 +128,7 @@ def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
 )
 def test_of_an_untagged_answer_only_what_is_proven_is_said(text: str) -> None:
     call = entry("plainly", text)
-    assert Answer(call).plainly == "Hello"
+    assert Answer(call).said == "Hello"
     assert remember(call).content == "<say>Hello</say>", "and nothing else is remembered as said"
 
 
@@ -141,7 +141,12 @@ def test_channels_without_their_marks_are_known_at_any_cut() -> None:
             assert "Hello".startswith(coming.said(SAY))
         coming.end()
         assert (coming.said(SAY), coming.foreign) == ("Hello", True)
-    assert Answer(entry("plainly", "analysisThe user S")).plainly == "", "it broke off before it was said"
+    assert Answer(entry("plainly", "analysisThe user S")).said == "", "it broke off before it was said"
+
+
+def test_what_stands_outside_of_a_fused_answer_was_not_said() -> None:
+    assert not speaks(entry("pipeline", "I should not tell her."))
+    assert speaks(entry("plainly", "Good morning."))
 
 
 def test_an_answer_that_ends_in_a_thought_is_asked_for_again() -> None:
