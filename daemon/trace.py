@@ -34,7 +34,13 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
     """
     threads = reading.kind(Opened)
     place = _place(asked)
-    found = _at(reading, threads, *place) if place else _named(threads, asked)
+    if place:
+        found = [one for one in threads if _holds(reading, one, *place)]
+        meant = [one for one in found if one.event.ts]  # what was noticed there first may be one by now
+    else:
+        found = [one for one in threads if asked and one.thread.startswith(asked)]
+        meant = [one for one in found if one.thread == asked]
+    found = meant or found
     if len(found) == 1:
         return found[0]
     lines = [f"No thread is {plain(asked)}."]
@@ -44,21 +50,6 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
         lines.append("The journal holds none yet.")
     lines.extend(map(_titled, (found or threads)[-LATEST:]))
     raise LookupError("\n".join(lines))
-
-
-def _at(reading: Reading, threads: Sequence[Entry[Opened]], channel: str, ts: str) -> list[Entry[Opened]]:
-    """Those that hold the message of this ts; what was noticed there first may have become one later."""
-    found = [one for one in threads if one.event.channel == channel and _holds(reading, one, ts)]
-    rooted = [one for one in found if one.event.ts]
-    return rooted or found
-
-
-def _named(threads: Sequence[Entry[Opened]], asked: str) -> list[Entry[Opened]]:
-    """The one of this id, or those whose ids begin so."""
-    if not asked:
-        return []
-    same = [one for one in threads if one.thread == asked]
-    return same or [one for one in threads if one.thread.startswith(asked)]
 
 
 def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
@@ -158,8 +149,10 @@ def _place(asked: str) -> tuple[str, str] | None:
     return channel, roots[0]
 
 
-def _holds(reading: Reading, opened: Entry[Opened], ts: str) -> bool:
+def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bool:
     """Is the message of this ts in this thread, or its root?"""
+    if opened.event.channel != channel:
+        return False
     if opened.event.ts == ts:
         return True
     messages: list[Entry[Any]] = reading.of(opened.thread, Said, Spoken, CardShown)
