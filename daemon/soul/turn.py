@@ -264,10 +264,10 @@ class Turn(Voice):
         branches = []
         for place, job in enumerate(jobs, 1):
             ctx = self.ctx.within(str(place))
-            branches.append((ctx, self._branch(job, alone=alone)))
+            branches.append((ctx, self._with_own_steps(job, alone=alone)))
         return await self.ctx.gather(*branches)
 
-    def _branch(
+    def _with_own_steps(
         self, job: Callable[[Turn], Awaitable[T]], *, alone: bool
     ) -> Callable[[Context], Awaitable[T]]:
         async def run(ctx: Context) -> T:
