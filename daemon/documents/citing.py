@@ -77,7 +77,8 @@ def checked_in(text: str, library: Library) -> Checked:
         if not checked.dropped:
             return Checked(text=checked.text, held=checked.held, dropped=dropped)
         text = checked.text
-    return Checked(text=text.replace("[", "(").replace("]", ")"), held=0, dropped=dropped + checked.held)
+    text = text.replace("[", "(").replace("]", ")")
+    return Checked(text=text, held=0, dropped=dropped + checked.held)
 
 
 def _once(text: str, library: Library) -> Checked:
@@ -185,7 +186,8 @@ class Library:
             yield from self._of_part(key)
         lines = LINES.fullmatch(key)
         if lines:
-            yield from self._of_lines(lines[1], int(lines[2]), int(lines[3] or lines[2]))
+            last = lines[3] or lines[2]
+            yield from self._of_lines(lines[1], int(lines[2]), int(last))
 
     def _of_part(self, key: str) -> Iterator[tuple[str, int]]:
         """A message, or a page: a quotation may run on into the next one."""

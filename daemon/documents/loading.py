@@ -87,7 +87,8 @@ def as_pages(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
 
 def as_paragraphs(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
     """A document of lines."""
-    return _filled(Document(name=name, text=extracted(body).replace(PAGE, " "), kind="docx", notes=notes))
+    text = extracted(body).replace(PAGE, " ")
+    return _filled(Document(name=name, text=text, kind="docx", notes=notes))
 
 
 def extracted(body: bytes) -> str:

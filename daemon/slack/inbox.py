@@ -27,7 +27,7 @@ from daemon.slack.names import Words
 from daemon.slack.noticing import Noticing
 from daemon.slack.order import Order
 from daemon.slack.payload import Malformed, part, stamp
-from daemon.slack.place import opened
+from daemon.slack.place import opened, write_down
 from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
 from daemon.slack.stopping import Stop, heeded, is_late, stop_of, thread_of
@@ -153,7 +153,7 @@ class Inbox:
         return ""
 
     async def _tell(self, known: Entry[kinds.Opened], key: str, event: kinds.Said) -> None:
-        await self._journal.append(known.thread, event, key=key, author=event.user, cause=known.seq)
+        await write_down(self._journal, known, event, key)
         self._wake(known.thread)
 
     async def recover(self, message: Message, *, late: bool) -> set[str]:
@@ -226,12 +226,10 @@ class Inbox:
         if not urgent:
             await self.audiences.note(message)
         key, event = self._written(message, address, words)
-        entry, _ = await self._journal.append(
-            known.thread, event, key=key, author=message.author, cause=known.seq
-        )
+        entry = await write_down(self._journal, known, event, key)
         if message.files and not entry.event.files:  # its mention came first, without them
-            whole, key = kinds.Heard(**words, note="edited"), f"{entry.key}:edited:{message.ts}"
-            await self._journal.append(entry.thread, whole, key=key, author=message.author, cause=entry.seq)
+            whole = kinds.Heard(**words, note="edited")
+            await write_down(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
 
     async def _begins(self, key: str, message: Message, address: Address, called_by: str) -> Taken:

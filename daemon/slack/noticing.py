@@ -13,7 +13,7 @@ from daemon.engine.keys import root_of
 from daemon.kinds import Noticed, Opened, Reacted, thread_key
 from daemon.slack.audience import Audiences
 from daemon.slack.message import Message, Reaction
-from daemon.slack.place import OURS, conversation_with, open_channel, opened
+from daemon.slack.place import OURS, conversation_with, open_channel, opened, write_down
 from daemon.slack.web import SKEW
 from daemon.slack.workspace import Workspace
 
@@ -44,7 +44,7 @@ class Noticing:
             message.channel, message.kind, message.author, message.changed or message.ts
         )
         event = Noticed(**words, note=message.change)
-        await self._journal.append(place.thread, event, key=key, author=message.author, cause=place.seq)
+        await write_down(self._journal, place, event, key)
 
     async def reaction(self, reaction: Reaction) -> None:
         """Keep a reaction: in the conversation that the message is part of, else in its channel's thread."""
@@ -54,7 +54,9 @@ class Noticing:
         kind = ""
         if one.channel.startswith("D"):
             kind = "dm"
-        if self._journal.get(key) or not self._may_react(one, kind) or self._is_forgotten(one.user, one.ts):
+        if self._journal.get(key) or not self._may_react(one, kind):
+            return
+        if self._is_forgotten(one.user, one.ts):
             return
         place = conversation_with(self._journal, team, one.channel, one.on) or self._said_in(one)
         if place is None:
@@ -67,7 +69,7 @@ class Noticing:
             ts=one.ts,
             removed=one.removed,
         )
-        await self._journal.append(place.thread, event, key=key, author=one.user, cause=place.seq)
+        await write_down(self._journal, place, event, key)
 
     def _may_react(self, reaction: Reaction, kind: str) -> bool:
         if self._me.said(reaction.user, None):

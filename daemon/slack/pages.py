@@ -55,7 +55,8 @@ def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> li
         assert isinstance(last, Ended)
         start, again = resume(text, last.upto, last.block)
     while start < len(text):
-        page, before = again + text[start:], start - len(again)
+        page = again + text[start:]
+        before = start - len(again)
         ends = [at - before for at in cuts if text[start:at].strip() and at < len(text)]
         natural = natural_end(page)
         if natural is not None:
@@ -63,7 +64,8 @@ def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> li
         if not ends:
             return [*found, Page(text=page.rstrip(), upto=len(text))]
         shown = page[: min(ends)].rstrip()
-        block, upto = open_block(shown), before + len(shown)
+        block = open_block(shown)
+        upto = before + len(shown)
         start, again = resume(text, upto, block)
         said = shown + block.end
         if start < len(text):
@@ -79,7 +81,8 @@ def cut(text: str, since: int) -> int:
     for break_ in BREAKS:
         ends = [near + found.start() for found in re.finditer(break_, text[near:])]
         for end in reversed(ends):
-            if text[since:end].strip() and not leads(text[since:end]) and not _in_span(text, end):
+            page = text[since:end]
+            if page.strip() and not leads(page) and not _in_span(text, end):
                 return end
     return len(text)
 
@@ -123,7 +126,10 @@ def _may_end(page: str, at: int, long: int) -> bool:
 def _in_span(page: str, at: int) -> bool:
     """Is this in the middle of a link, or of code within its line?"""
     line = page.rfind("\n", 0, at) + 1
-    return page.count("`", line, at) % 2 == 1 or bool(SPAN.search(page[max(line, at - NEAR) : at]))
+    if page.count("`", line, at) % 2 == 1:
+        return True
+    near = max(line, at - NEAR)
+    return bool(SPAN.search(page[near:at]))
 
 
 def _joined(page: str, at: int) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
-from daemon.kinds import CardShown, Opened, SpeechStarted, Spoken, thread_key
+from daemon.kinds import CardShown, Opened, Reacted, Said, SpeechStarted, Spoken, thread_key
 from daemon.slack.names import Whereabouts
 
+E = TypeVar("E", bound=Said | Reacted)
 MOST = 2_000
 """Threads of which it is at hand where they are, about a kilobyte each."""
 
@@ -64,6 +65,12 @@ async def note(journal: Journal, team: str, event: Event) -> None:
     thread = home(team)
     last = journal.last_seq(thread, type(event)) or "first"
     await journal.append(thread, event, key=f"{event.kind}:{team}:{last}", author="core")
+
+
+async def write_down(journal: Journal, cause: Entry[Any], event: E, key: str) -> Entry[E]:
+    """Write down what somebody said or did, after its cause, in the same thread. Raises JournalError."""
+    entry, _ = await journal.append(cause.thread, event, key=key, author=event.user, cause=cause.seq)
+    return entry
 
 
 def conversation_with(journal: Reading, team: str, channel: str, ts: str) -> Entry[Opened] | None:
