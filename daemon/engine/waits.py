@@ -159,12 +159,14 @@ class Waits:
 
     def _add(self, waiting: Entry[Waiting]) -> None:
         event, seq = waiting.event, waiting.seq
-        self._known[seq] = Known(
+        known = Known(
             at=waiting.at, due=event.due, closed=event.closed, want=event.want, matching=event.matching
         )
+        self._known[seq] = known
         for closed in event.closed:
             self._closed[closed].add(seq)
         if event.matching:
+            known.upto = event.matching.after or 0
             for place in _awaited(event.matching):
                 self._places[place].add(seq)
         if event.closed or event.matching or waiting.at > self._clock.now():
@@ -239,15 +241,13 @@ class Waits:
         matched = self._matched(seq, known, upto)
         if not known.is_over(now, missing, matched):
             return
-        if known.matching is None:
-            upto = 0
         for waiting in self._sound([seq]):
             if self._journal.is_pending(seq) and not self._has_woken(waiting):
                 woke = Woke(
                     answers=waiting.key,
                     missing=tuple(missing),
                     matched=matched,
-                    upto=upto,
+                    upto=known.upto,
                     note=waiting.event.note,
                 )
                 await self._wake(waiting, woke)
@@ -295,8 +295,7 @@ class Waits:
         if match is None:
             return ()
         try:
-            after = max(match.after or 0, known.upto)
-            known.matched += tuple(self._new_matches(match, after, upto))
+            known.matched += tuple(self._new_matches(match, known.upto, upto))
             known.upto = upto
         except EngineError:
             raise

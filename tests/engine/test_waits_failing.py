@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -14,7 +15,7 @@ from daemon.engine.kinds import Match, Reminder, Waiting, Woke
 from daemon.engine.waits import Waits
 from tests.clock import FakeClock
 from tests.engine.scenario import Said
-from tests.engine.small import say
+from tests.engine.small import Small, pass_time, say, working
 
 
 async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it(tmp_path: Path) -> None:
@@ -64,3 +65,36 @@ async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its
         broken = False
         await all_that_wait.look()
         assert [entry.thread for entry in journal.kind(Reminder)] == ["b", "a", "c"], "it is asked again"
+
+
+class Unsure(Small):
+    """Cannot say at first whether anything is about tea."""
+
+    sure = False
+
+    def fits(self, about: Any, entry: Entry[Any]) -> bool:
+        if not self.sure:
+            raise ValueError("is that tea?")
+        return True
+
+
+async def test_what_nobody_could_say_to_fit_is_not_missed_by_the_next_wait(tmp_path: Path) -> None:
+    clock, matched = FakeClock(), list[int]()
+
+    async def body(ctx: Context) -> None:
+        if ctx.execution.thread == "bob":
+            return
+        for _ in range(2):
+            match = Match(kinds=("said",), thread="bob", about="tea")
+            woke = await ctx.wait(matching=match, within=60, want="any")
+            matched.append(len(woke.event.matched))
+
+    program = Unsure(body)
+    async with working(tmp_path, clock, program) as (journal, worker):
+        await say(journal, "go")
+        await worker.idle()
+        await say(journal, "tea", "bob")
+        await pass_time(clock, worker, 65)
+        program.sure = True
+        await pass_time(clock, worker, 65)
+    assert matched == [0, 0, 1], "the first one is read back once"
