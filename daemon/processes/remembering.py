@@ -77,9 +77,9 @@ class Remembering:
         if command == "forget" and what == "me":
             await self._forget(turn, asked.user, (), _words(turn, "forget_me"))
         elif command == "forget" and what.isdecimal():
-            await self._about_one(turn, asked, int(what))
+            await self._forget_one(turn, asked.user, int(what))
         elif what.isdecimal() and text:
-            await self._about_one(turn, asked, int(what), text)
+            await self._correct(turn, asked, int(what), text)
         elif command == "memory" and not (what or text):
             await self._show(turn, asked.user)
         else:
@@ -109,12 +109,31 @@ class Remembering:
         else:
             await _tell(turn, "nothing")
 
-    async def _about_one(self, turn: Turn, asked: Message, number: int, text: str = "") -> None:
-        """Correct a note, or have it forgotten (without a text)."""
-        person = asked.user
+    async def _forget_one(self, turn: Turn, person: str, number: int) -> None:
+        """They are asked whether this note is to be forgotten; what they confirm is what they are asked."""
+        meant = await self._note(turn, person, number)
+        if not meant.seqs:
+            await _tell(turn, "unknown", number=str(number))
+            return
+        question = _words(turn, "forget_note", number=str(number), text=meant.text)
+        await self._forget(turn, person, meant.seqs, question)
+
+    async def _correct(self, turn: Turn, asked: Message, number: int, text: str) -> None:
+        """A note reads so from now on, unless it is fixed."""
+        meant = await self._note(turn, asked.user, number)
+        if not meant.seqs:
+            await _tell(turn, "unknown", number=str(number))
+        elif meant.fixed:
+            await _tell(turn, "fixed", number=str(number))
+        else:
+            of, words = meant.seqs[-1], text[:LONGEST]
+            await turn.once(Corrected(of=of, person=asked.user, name=asked.name, text=words))
+            await _tell(turn, "corrected", number=str(number))
+
+    async def _note(self, turn: Turn, person: str, number: int) -> NotesShown:
+        """Which note this number means, and how it reads when this is first asked; without seqs: none."""
 
         async def look(_: Turn) -> NotesShown:
-            """Which note it is as of now, and how it reads: what they confirm is what they are asked."""
             meant = NotesShown(person=person, seqs=(), listed=False)
             seq = self._meant(person, number, turn.number)
             for note in await self.notes.about(person, turn.thread):
@@ -123,18 +142,8 @@ class Remembering:
                     return replace(meant, seqs=seqs, text=note.text, fixed=note.fixed)
             return meant
 
-        meant = await turn.step("note", [person, number, turn.thread], look, NotesShown)
-        if not meant.event.seqs:
-            await _tell(turn, "unknown", number=str(number))
-        elif not text:
-            question = _words(turn, "forget_note", number=str(number), text=meant.event.text)
-            await self._forget(turn, person, meant.event.seqs, question)
-        elif meant.event.fixed:
-            await _tell(turn, "fixed", number=str(number))
-        else:
-            of, words = meant.event.seqs[-1], text[:LONGEST]
-            await turn.once(Corrected(of=of, person=person, name=asked.name, text=words))
-            await _tell(turn, "corrected", number=str(number))
+        found = await turn.step("note", [person, number, turn.thread], look, NotesShown)
+        return found.event
 
     def _meant(self, person: str, number: int, before: int) -> int:
         """The entry that this number stood for in the last list; 0: there was none."""

@@ -89,7 +89,7 @@ FORGOTTEN = (
     rule(
         "what somebody confirms is what they were asked",
         "processes/remembering.py",
-        "text=meant.event.text)",
+        "text=meant.text)",
         "text=(await self.notes.about(person, turn.thread))[number - 1].text)",
         f"{COMMANDS}what_is_confirmed_is_forgotten_though_it_reads_otherwise_by_then",
     ),
