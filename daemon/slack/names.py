@@ -227,9 +227,11 @@ class People:
     async def _name_of_channel(self, id: str) -> str:
         answer = await self._web.ask(self._web.client.conversations_info, channel=id)
         channel = object_in(answer, "channel")
-        name = f"#{channel.get('name')}"
+        name = told(channel, "name")
         if channel.get("is_mpim"):
             name = GROUP
+        elif name:
+            name = f"#{name}"
         self._names[id] = named(name)  # whatever is said of its members
         if channel:
             self._believe(id, await self._audience_in(id, _audience_of(channel)))

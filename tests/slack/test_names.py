@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from daemon.kinds import Message
 from daemon.slack.names import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
 from tests.slack.office import ME, Office
@@ -31,6 +35,13 @@ async def test_one_message_with_thousands_of_mentions_asks_for_a_few(here: Offic
     assert text.startswith("@someone @someone ")
     assert text.endswith(" @someone a channel @Zed")
     assert "U0" not in text
+
+
+@pytest.mark.parametrize("answer", [{}, {"channel": {}}, {"channel": {"id": "C0SECRET000", "name": None}}])
+async def test_a_channel_without_a_name_is_called_a_channel(here: Office, answer: dict[str, Any]) -> None:
+    here.wire.answers["conversations.info"] = answer
+    await here.say("alice", await here.dm("alice"), "look at <#C0SECRET000>")
+    assert here.one(Message).event.text == "look at a channel"
 
 
 async def test_who_is_refused_is_not_asked_for_again_until_later(here: Office) -> None:
