@@ -151,6 +151,7 @@ class Texts:
         self._stamps[name] = stamp
         default = self._catalogue.defaults.get(name)
         if stamp is None and default is not None:
+            self._unreadable.discard(name)
             self._use(name, default)
             return None
         return self._read_anew(name, Path(self._files[name]))

@@ -136,6 +136,24 @@ async def test_a_text_that_has_a_default_needs_no_file(words: Path, journal: Jou
     assert await read(texts, name) == "When you meet someone."
 
 
+async def test_an_unreadable_text_that_was_gone_meanwhile_is_said_again(
+    words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "prompts/when/mending"
+    file = words / f"{name}.md"
+    file.parent.mkdir(exist_ok=True)
+    usual = {name: "When you meet someone."}
+    texts = Texts(words, journal, Catalogue(texts={**WORDING, name: PLAIN}, defaults=usual))
+    file.write_bytes(b"\xff")
+    await read(texts, name)
+    file.unlink()
+    await read(texts, name)
+    await asyncio.sleep(0)
+    file.write_bytes(b"\xff")
+    assert await read(texts, name) == await read(texts, name) == "When you meet someone."
+    assert len(caplog.messages) == 2
+
+
 async def test_a_set_that_is_damaged_in_the_journal_stops_nobody(words: Path, tmp_path: Path) -> None:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         await Texts(words, journal, SHIPPED).current()
