@@ -26,6 +26,7 @@ STATES = {"true": "done", "cancelled": "cancelled"}
 """Of a step, by what it says is `done`; any other is open."""
 HIDES = rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
 """What begins a block of code, or a comment that does not end in its line."""
+COMMENT_ENDS = re.compile(".*?-->")
 QUOTED = re.compile(r"\s{0,3}>")
 SAYS_NOTHING = re.compile(
     rf"(?P<hides>{HIDES})|(?P<run>`+)(?!`)[^`\n]*(?P=run)|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>"
@@ -99,7 +100,10 @@ class Final:
                 break
             at = silent.end()
             if silent["hides"]:
-                self._ends = _end_of(silent["fence"])
+                fence = silent["fence"]
+                self._ends = COMMENT_ENDS
+                if fence:
+                    self._ends = re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)")
                 return
         self._hear(line[at:])
 
@@ -107,13 +111,6 @@ class Final:
         """Text that says something, or stands in the final answer."""
         self._sections.feed(text)
         self.opened = self._sections.is_open(self._tag) or bool(self.text)
-
-
-def _end_of(fence: str | None) -> re.Pattern[str]:
-    """How the block of code with this fence ends, or else a comment."""
-    if not fence:
-        return re.compile(".*?-->")
-    return re.compile(rf"[ \t]*{fence}+[ \t]*(?=$|</)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,17 +195,16 @@ class _AnswerHeard:
         self._leaves_steps_open = leaves_steps_open
         self._before: list[str] = []
         """The answer up to where its final part begins."""
-        self._decided = False
-        self._may_speak = False
+        self._may_speak: bool | None = None
+        """Known once that begins."""
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
         self._final.feed(delta)
-        if self._decided:
+        if self._may_speak is not None:
             return
         self._before.append(delta)
         if self._final.opened:
-            self._decided = True
             self._may_speak = not self._leaves_steps_open("".join(self._before))
 
     @property

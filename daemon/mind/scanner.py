@@ -17,7 +17,8 @@ PLAIN = re.compile(r"[^<◁\[`\n]+")
 """What cannot begin a mark within a line."""
 OPENERS = frozenset("<◁")
 CLOSERS = frozenset(">▷")
-ENDS = OPENERS | CLOSERS | {"`", ""}
+BRACKETS = OPENERS | CLOSERS | {""}
+ENDS = BRACKETS | {"`"}
 """What ends a tag, or shows that it is none; the end of the answer, too."""
 BARS = frozenset("|\uff5c")
 """`<|name|>` is a control token of a model's format, as in harmony."""
@@ -155,7 +156,7 @@ class Scanner:
     def _open_hidden(self, mark: Mark, char: str) -> Reader:
         """It is open at once: what stands within the bracket is as private as what comes after it."""
         self._emit(replace(mark, raw=f"{mark.raw}>"))
-        while char and char not in OPENERS and char not in CLOSERS:
+        while char not in BRACKETS:
             char = yield
         if char in CLOSERS:
             return (yield)
@@ -164,10 +165,9 @@ class Scanner:
     def _thought(self, mark: Mark, char: str) -> Reader:
         """It is open at once; only a whole tag closes it."""
         held = mark.raw
-        if mark.closing:
-            while char.isspace() and len(held) < LONGEST:
-                held += char
-                char = yield
+        while mark.closing and char.isspace() and len(held) < LONGEST:
+            held += char
+            char = yield
         if char in CLOSERS:
             self._emit(replace(mark, raw=held + char))
             return (yield)
