@@ -30,10 +30,10 @@ class Forgotten(Event):
     on with that. `why` says so without their words.
     """
 
-    kind: ClassVar[str] = "forgotten"
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"erased"})
-    state: ClassVar[str] = "being erased"
+    kind = "forgotten"
+    pending = True
+    closed_by = frozenset({"erased"})
+    state = "being erased"
     stays: ClassVar[tuple[str, ...]] = ("why",)
     seqs: tuple[int, ...]
     why: str
@@ -46,7 +46,7 @@ class Forgotten(Event):
 class Erased(Event):
     """Of what was forgotten nothing is left in the file, nor beside it."""
 
-    kind: ClassVar[str] = "erased"
+    kind = "erased"
 
 
 def blank(store: Store, kinds: Kinds, seqs: Sequence[int], by: int) -> None:

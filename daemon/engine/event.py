@@ -80,11 +80,11 @@ class Event:
 class Input(Event):
     """Something that a thread has to take up: a turn begins because one is pending, and closes it."""
 
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended", "undeliverable", "forgotten"})
-    state: ClassVar[str] = "to be answered"
-    may_be_input: ClassVar[bool] = True
-    rank: ClassVar[Rank] = Rank.MESSAGE
+    pending = True
+    closed_by = frozenset({"turn-ended", "undeliverable", "forgotten"})
+    state = "to be answered"
+    may_be_input = True
+    rank = Rank.MESSAGE
 
     @property
     def answers(self) -> str:
@@ -96,8 +96,8 @@ class Input(Event):
 class StepEvent(Event):
     """What a step of an execution records. The engine fills both fields."""
 
-    within_turn: ClassVar[bool] = True
-    state: ClassVar[str] = "begun by a half turn"
+    within_turn = True
+    state = "begun by a half turn"
     stays: ClassVar[tuple[str, ...]] = ("taken_from",)
     fingerprint: str = ""
     """What the step asked: compared whenever it is read back."""
@@ -308,13 +308,13 @@ def _faults(error: ValidationError) -> Iterator[str]:
 def _check_class(each: type[Event]) -> None:
     """Raises ValueError for a class that cannot be a kind, or whose answers would be taken for messages."""
     if not hasattr(each, "kind"):
-        raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind: ClassVar[str] = "…"`')
+        raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind = "…"`')
     if issubclass(each, Input) and "answers" in _names(each):
         says = [base for base in each.__mro__ if "rank" in vars(base) and base is not Input]
         if not says:
             raise ValueError(
                 f"{each.__qualname__} has `answers` and would be taken for a message:"
-                " give it `rank: ClassVar[Rank] = Rank.ANSWER`"
+                " give it `rank = Rank.ANSWER`"
             )
 
 

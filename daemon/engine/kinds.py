@@ -20,7 +20,7 @@ from daemon.engine.lives import ClockSet, Controlled, LifeBegan, LifeEnded, Live
 class Opened(Event):
     """A thread with an id of its own: its first entry. A program derives its own from it."""
 
-    kind: ClassVar[str] = "thread"
+    kind = "thread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class TurnBegan(Event):
     done with what it took up. `life` is the seq of the life of the worker that began it.
     """
 
-    kind: ClassVar[str] = "turn-began"
+    kind = "turn-began"
     stays: ClassVar[tuple[str, ...]] = ("execution", "answers")
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"turn-ended"})
-    state: ClassVar[str] = "half"
+    pending = True
+    closed_by = frozenset({"turn-ended"})
+    state = "half"
     execution: str
     inputs: Seqs
     answers: str = ""
@@ -48,7 +48,7 @@ class TurnBegan(Event):
 class TurnResumed(Event):
     """Another attempt at a turn that a crash or a failure left half."""
 
-    kind: ClassVar[str] = "turn-resumed"
+    kind = "turn-resumed"
     attempt: int
     life: int = 0
 
@@ -61,7 +61,7 @@ class TurnEnded(Event):
     had failed before, and somebody stopped it.
     """
 
-    kind: ClassVar[str] = "turn-ended"
+    kind = "turn-ended"
     stays: ClassVar[tuple[str, ...]] = ("outcome",)
     outcome: str
 
@@ -77,8 +77,8 @@ class AttemptFailed(Event):
     the error says, where no traceback says it better.
     """
 
-    kind: ClassVar[str] = "attempt-failed"
-    within_turn: ClassVar[bool] = True
+    kind = "attempt-failed"
+    within_turn = True
     at: str
     error: str
     fault: bool = True
@@ -93,7 +93,7 @@ class AttemptFailed(Event):
 class Unbegun(Event):
     """A turn could not even be begun, or taken up again."""
 
-    kind: ClassVar[str] = "unbegun"
+    kind = "unbegun"
     error: str
 
     def line(self) -> str:
@@ -104,15 +104,15 @@ class Unbegun(Event):
 class LastWords(Event):
     """A turn is given up, or stopped after it had failed: nothing of it runs again, only its end is told."""
 
-    kind: ClassVar[str] = "last-words"
+    kind = "last-words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarted(Event):
     """The code no longer fits what is recorded: the execution begins again, with its log."""
 
-    kind: ClassVar[str] = "restarted"
-    within_turn: ClassVar[bool] = True
+    kind = "restarted"
+    within_turn = True
     why: str
 
     def line(self) -> str:
@@ -123,7 +123,7 @@ class Restarted(Event):
 class Received(StepEvent):
     """What an execution saw when it looked what came meanwhile."""
 
-    kind: ClassVar[str] = "received"
+    kind = "received"
     inputs: Seqs
 
 
@@ -131,7 +131,7 @@ class Received(StepEvent):
 class Result(StepEvent):
     """What a step came to, where it needs no kind of its own: any JSON."""
 
-    kind: ClassVar[str] = "result"
+    kind = "result"
     value: Any = None
 
 
@@ -143,10 +143,10 @@ class Outage(StepEvent):
     is an entry of its own, which closes the one before; `since` is the first of them (0: this one).
     """
 
-    kind: ClassVar[str] = "outage"
+    kind = "outage"
     stays: ClassVar[tuple[str, ...]] = ("reason", "subject")
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"outage", "outage-ended", "restarted", "turn-ended"})
+    pending = True
+    closed_by = frozenset({"outage", "outage-ended", "restarted", "turn-ended"})
     reason: str
     subject: str = ""
     since: int = 0
@@ -161,7 +161,7 @@ class Outage(StepEvent):
 class OutageEnded(StepEvent):
     """It can be reached again; or, `gave_up`, nobody waits for it any more."""
 
-    kind: ClassVar[str] = "outage-ended"
+    kind = "outage-ended"
     gave_up: bool = False
 
 
@@ -169,7 +169,7 @@ class OutageEnded(StepEvent):
 class GivenUp(StepEvent):
     """A step was not done: what it needs could not be reached for too long, and Unavailable was raised."""
 
-    kind: ClassVar[str] = "given-up"
+    kind = "given-up"
     reason: str
     subject: str = ""
 
@@ -181,10 +181,10 @@ class GivenUp(StepEvent):
 class Intent(StepEvent):
     """Something is about to be done in the world. What became of it is an Outcome."""
 
-    kind: ClassVar[str] = "intent"
+    kind = "intent"
     stays: ClassVar[tuple[str, ...]] = ("name",)
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"outcome", "turn-ended"})
+    pending = True
+    closed_by = frozenset({"outcome", "turn-ended"})
     name: str
 
     def line(self) -> str:
@@ -195,8 +195,8 @@ class Intent(StepEvent):
 class Outcome(StepEvent):
     """What became of an intent. `unknown`: nobody can tell whether it was done."""
 
-    kind: ClassVar[str] = "outcome"
-    receipt_of: ClassVar[str] = "intent"
+    kind = "outcome"
+    receipt_of = "intent"
     result: Any = None
     unknown: bool = False
 
@@ -205,13 +205,11 @@ class Outcome(StepEvent):
 class Asked(StepEvent):
     """A question whose answer is an input to come. A program derives its own questions from it."""
 
-    kind: ClassVar[str] = "asked"
+    kind = "asked"
     stays: ClassVar[tuple[str, ...]] = ("execution",)
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset(
-        {"answered", "withdrawn", "restarted", "turn-ended", "thread-ended", "forgotten"}
-    )
-    state: ClassVar[str] = "waiting for an answer"
+    pending = True
+    closed_by = frozenset({"answered", "withdrawn", "restarted", "turn-ended", "thread-ended", "forgotten"})
+    state = "waiting for an answer"
     execution: str = ""
 
 
@@ -239,13 +237,13 @@ class Waiting(StepEvent):
     It becomes exactly one input. `note` is handed on to it; `resumes`: an execution is suspended on it.
     """
 
-    kind: ClassVar[str] = "waiting"
+    kind = "waiting"
     stays: ClassVar[tuple[str, ...]] = ("matching", "execution")
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset(
+    pending = True
+    closed_by = frozenset(
         {"reminder", "answered", "withdrawn", "restarted", "turn-ended", "thread-ended", "forgotten"}
     )
-    state: ClassVar[str] = "waiting for its end"
+    state = "waiting for its end"
     closed: Seqs = ()
     want: Literal["any", "all"] = "all"
     matching: Match | None = None
@@ -262,9 +260,9 @@ class Woke(Input):
     `matched` are the entries that it was to match, up to the seq `upto`, which is what was looked through.
     """
 
-    kind: ClassVar[str] = "woke"
+    kind = "woke"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
-    rank: ClassVar[Rank] = Rank.RESUME
+    rank = Rank.RESUME
     answers: str
     missing: Seqs = ()
     matched: tuple[int, ...] = ()
@@ -276,15 +274,15 @@ class Woke(Input):
 class Reminder(Woke):
     """A wait is over that no execution is suspended on: a turn of its own begins with it."""
 
-    kind: ClassVar[str] = "reminder"
-    rank: ClassVar[Rank] = Rank.MESSAGE
+    kind = "reminder"
+    rank = Rank.MESSAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(StepEvent):
     """The input that a question or a wait was answered by."""
 
-    kind: ClassVar[str] = "answered"
+    kind = "answered"
     input: int
 
 
@@ -292,15 +290,15 @@ class Answered(StepEvent):
 class Withdrawn(StepEvent):
     """Nobody needs to answer any more what it closes."""
 
-    kind: ClassVar[str] = "withdrawn"
+    kind = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel(Input):
     """The thread above, or the program, wants what this thread does to end."""
 
-    kind: ClassVar[str] = "cancel"
-    rank: ClassVar[Rank] = Rank.STOP
+    kind = "cancel"
+    rank = Rank.STOP
     reason: str = ""
 
 
@@ -308,7 +306,7 @@ class Cancel(Input):
 class Sent(StepEvent):
     """An input was sent to a thread; `delivered` is false where that thread had ended."""
 
-    kind: ClassVar[str] = "sent"
+    kind = "sent"
     stays: ClassVar[tuple[str, ...]] = ("to",)
     to: str
     delivered: bool = True
@@ -321,11 +319,11 @@ class Sent(StepEvent):
 class Spawned(StepEvent):
     """A thread under this one was begun."""
 
-    kind: ClassVar[str] = "thread-spawned"
+    kind = "thread-spawned"
     stays: ClassVar[tuple[str, ...]] = ("thread",)
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"thread-ended", "forgotten"})
-    state: ClassVar[str] = "not ended"
+    pending = True
+    closed_by = frozenset({"thread-ended", "forgotten"})
+    state = "not ended"
     thread: str
 
     def line(self) -> str:
@@ -336,7 +334,7 @@ class Spawned(StepEvent):
 class ThreadEnded(StepEvent):
     """The last word of a thread to the one that spawned it."""
 
-    kind: ClassVar[str] = "thread-ended"
+    kind = "thread-ended"
     stays: ClassVar[tuple[str, ...]] = ("status",)
     status: str = "completed"
     result: Any = None
@@ -349,7 +347,7 @@ class ThreadEnded(StepEvent):
 class Undeliverable(Event):
     """What came for a thread that had ended, or of a wait that nobody is suspended on any more."""
 
-    kind: ClassVar[str] = "undeliverable"
+    kind = "undeliverable"
 
 
 ENGINE_KINDS: tuple[type[Event], ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from daemon.engine.event import Event
 
@@ -13,7 +13,7 @@ from daemon.engine.event import Event
 class LifeBegan(Event):
     """A worker was started, `after` a stop or a kill; `standings`: half turns it may have died of."""
 
-    kind: ClassVar[str] = "life-began"
+    kind = "life-began"
     after: Literal["", "stop", "kill"]
     standings: Mapping[str, tuple[int, int, float]] = field(default_factory=dict)
 
@@ -25,7 +25,7 @@ class LifeBegan(Event):
 class LifeEnded(Event):
     """The worker was told to stop."""
 
-    kind: ClassVar[str] = "life-ended"
+    kind = "life-ended"
     life: int
 
 
@@ -33,7 +33,7 @@ class LifeEnded(Event):
 class Lived(Event):
     """The worker has lived so many seconds with a half turn that it may die of."""
 
-    kind: ClassVar[str] = "lived"
+    kind = "lived"
     life: int
     turn: int
     seconds: float
@@ -43,7 +43,7 @@ class Lived(Event):
 class Controlled(Event):
     """The worker has lived without that half turn for so long that the last death counts against it."""
 
-    kind: ClassVar[str] = "controlled"
+    kind = "controlled"
     life: int
     turn: int
 
@@ -52,6 +52,6 @@ class Controlled(Event):
 class ClockSet(Event):
     """This machine's clock was ahead: what it called `ahead` counts as `right`."""
 
-    kind: ClassVar[str] = "clock"
+    kind = "clock"
     ahead: float
     right: float = 0.0

@@ -16,7 +16,7 @@ class NotesShown(StepEvent):
     `fixed`: it can be forgotten, but not corrected.
     """
 
-    kind: ClassVar[str] = "notes-shown"
+    kind = "notes-shown"
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     seqs: tuple[int, ...]
@@ -32,7 +32,7 @@ class NotesShown(StepEvent):
 class Corrected(StepEvent):
     """The person whom the entry `of` is about wants it to read so. It may be known where that one may."""
 
-    kind: ClassVar[str] = "corrected"
+    kind = "corrected"
     stays: ClassVar[tuple[str, ...]] = ("person",)
     of: int
     person: str
@@ -47,10 +47,10 @@ class Corrected(StepEvent):
 class ToForget(StepEvent):
     """A person wants this to be forgotten: these notes about them, or (none) all that there is of them."""
 
-    kind: ClassVar[str] = "to-forget"
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"forget-done"})
-    state: ClassVar[str] = "to be forgotten"
+    kind = "to-forget"
+    pending = True
+    closed_by = frozenset({"forget-done"})
+    state = "to be forgotten"
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     seqs: tuple[int, ...] = ()
@@ -65,8 +65,8 @@ class ToForget(StepEvent):
 class ForgetDone(Input):
     """It is forgotten: whoever wanted it is to be told."""
 
-    kind: ClassVar[str] = "forget-done"
-    rank: ClassVar[Rank] = Rank.RESUME
+    kind = "forget-done"
+    rank = Rank.RESUME
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     all: bool

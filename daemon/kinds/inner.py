@@ -36,14 +36,14 @@ class Noticed(Said):
     It stands in the thread of its channel, whose `ts` is empty.
     """
 
-    kind: ClassVar[str] = "noticed"
+    kind = "noticed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reacted(Event):
     """Somebody put an emoji on the message `on`, or took it away. `ts` is when, as Slack dates it."""
 
-    kind: ClassVar[str] = "reaction"
+    kind = "reaction"
     stays: ClassVar[tuple[str, ...]] = ("user", "on", "ts")
     user: str
     name: str
@@ -63,8 +63,8 @@ class Reacted(Event):
 class InnerBegan(Input):
     """The daemon was started with an inner life."""
 
-    kind: ClassVar[str] = "inner-began"
-    rank: ClassVar[Rank] = Rank.RESUME
+    kind = "inner-began"
+    rank = Rank.RESUME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ class TickDue(Input):
     `why` is a sentence for it ("the pause is over"), `notes` are the notes that woke it.
     """
 
-    kind: ClassVar[str] = "tick-due"
-    rank: ClassVar[Rank] = Rank.RESUME
+    kind = "tick-due"
+    rank = Rank.RESUME
     why: str
     notes: tuple[int, ...] = ()
 
@@ -93,7 +93,7 @@ class CommandRan(StepEvent):
     (empty: in sight of public things only).
     """
 
-    kind: ClassVar[str] = "command"
+    kind = "command"
     stays: ClassVar[tuple[str, ...]] = ("view",)
     tick: int
     cmd_id: str
@@ -129,7 +129,7 @@ class Ticked(StepEvent):
     `novelty` says how new the answer was, from 0 to 1.
     """
 
-    kind: ClassVar[str] = "tick"
+    kind = "tick"
     stays: ClassVar[tuple[str, ...]] = ("view", "reflex")
     tick: int
     outcome: Literal["thought", "repeated", "waiting", "failed", "refused", "over-budget", "asleep"]
@@ -157,11 +157,11 @@ class ProcessStarted(StepEvent):
     A supervisor starts it because this is pending; its key names the folder that it runs in.
     """
 
-    kind: ClassVar[str] = "process-started"
+    kind = "process-started"
     stays: ClassVar[tuple[str, ...]] = ("name", "view")
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"process-ended"})
-    state: ClassVar[str] = "running"
+    pending = True
+    closed_by = frozenset({"process-ended"})
+    state = "running"
     name: str
     slots: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 600.0
@@ -175,7 +175,7 @@ class ProcessStarted(StepEvent):
 class ProcessStop(StepEvent):
     """The inner life wants this process to end (its seq)."""
 
-    kind: ClassVar[str] = "process-stop"
+    kind = "process-stop"
     process: int
 
 
@@ -183,9 +183,9 @@ class ProcessStop(StepEvent):
 class ProcessEnded(Input):
     """A process has ended: `result` is all of its output that anybody is shown."""
 
-    kind: ClassVar[str] = "process-ended"
+    kind = "process-ended"
     stays: ClassVar[tuple[str, ...]] = ("name",)
-    rank: ClassVar[Rank] = Rank.RESUME
+    rank = Rank.RESUME
     process: int
     name: str
     status: Status
@@ -203,9 +203,9 @@ class ToSay(Input):
     `to` is then the thread in which it would be said.
     """
 
-    kind: ClassVar[str] = "to-say"
+    kind = "to-say"
     stays: ClassVar[tuple[str, ...]] = ("to",)
-    rank: ClassVar[Rank] = Rank.MESSAGE
+    rank = Rank.MESSAGE
     text: str
     by: int
     to: str = ""
@@ -222,7 +222,7 @@ class SaidOut(Event):
     there, nothing of it was fit to be said, or nobody may agree to it any more.
     """
 
-    kind: ClassVar[str] = "said-out"
+    kind = "said-out"
     by: int
     to: str
     outcome: Literal["said", "declined", "unanswered", "refused"]

@@ -13,7 +13,7 @@ from daemon.engine.event import Event
 class Text(Event):
     """One of the owner's files as it was when it was used, under the key `text:{sha256}`."""
 
-    kind: ClassVar[str] = "text"
+    kind = "text"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
     name: str
     text: str
@@ -26,7 +26,7 @@ class Text(Event):
 class TextSet(Event):
     """All of the owner's files as they were when a turn began, name to sha256, under `texts:{digest}`."""
 
-    kind: ClassVar[str] = "texts"
+    kind = "texts"
     stays: ClassVar[tuple[str, ...]] = ("texts",)
     texts: Mapping[str, str]
 
@@ -38,7 +38,7 @@ class TextSet(Event):
 class Fault(Event):
     """One of the owner's files cannot be used, and why."""
 
-    kind: ClassVar[str] = "fault"
+    kind = "fault"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
     name: str
     text: str
@@ -48,7 +48,7 @@ class Fault(Event):
 class CaughtUp(Event):
     """All that was said in this workspace up to a time is in the journal; less in the channels `behind`."""
 
-    kind: ClassVar[str] = "caught-up"
+    kind = "caught-up"
     stays: ClassVar[tuple[str, ...]] = ("behind",)
     until: float
     behind: Mapping[str, float] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class CaughtUp(Event):
 class ReadOn(Event):
     """How far catching up has come: up to when it has read these channels, and these threads of channels."""
 
-    kind: ClassVar[str] = "read-on"
+    kind = "read-on"
     stays: ClassVar[tuple[str, ...]] = ("channels", "threads")
     channels: Mapping[str, float] = field(default_factory=dict)
     threads: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -68,5 +68,5 @@ class ReadOn(Event):
 class StatusCleared(Event):
     """Slack shows no status of any attempt up to this one."""
 
-    kind: ClassVar[str] = "status-cleared"
+    kind = "status-cleared"
     upto: int

@@ -72,7 +72,7 @@ class Opened(engine.Opened):
 class AudienceNoted(Event):
     """Who can read a channel from now on."""
 
-    kind: ClassVar[str] = "audience"
+    kind = "audience"
     stays: ClassVar[tuple[str, ...]] = ("team", "channel", "audience")
     team: str
     channel: str
@@ -125,14 +125,14 @@ class Said(Event):
 class Heard(Said):
     """Something said around the soul that it need not answer."""
 
-    kind: ClassVar[str] = "heard"
+    kind = "heard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message(Said, Input):
     """Something said to the soul, or where it listens. A `command` is no matter of the conversation."""
 
-    kind: ClassVar[str] = "message"
+    kind = "message"
     stays: ClassVar[tuple[str, ...]] = ("address", "command")
     address: str
     command: str = ""
@@ -142,9 +142,9 @@ class Message(Said, Input):
 class StopAsked(Said, Input):
     """Somebody wants the soul to stop, `by` a word (empty), a reaction, or Slack's button."""
 
-    kind: ClassVar[str] = "stop"
+    kind = "stop"
     stays: ClassVar[tuple[str, ...]] = ("address", "by")
-    rank: ClassVar[Rank] = Rank.STOP
+    rank = Rank.STOP
     address: str = ""
     by: str = ""
 
@@ -153,9 +153,9 @@ class StopAsked(Said, Input):
 class Press(Said, Input):
     """Somebody pressed a button under a question; `text` is what it reads, `value` what it means."""
 
-    kind: ClassVar[str] = "answer"
+    kind = "answer"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
-    rank: ClassVar[Rank] = Rank.ANSWER
+    rank = Rank.ANSWER
     answers: str
     value: str
 
@@ -164,7 +164,7 @@ class Press(Said, Input):
 class Timer(Said, Input):
     """The time of a reminder has come, which the soul set for itself on behalf of somebody."""
 
-    kind: ClassVar[str] = "timer"
+    kind = "timer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class Wish(Input):
     those of a question.
     """
 
-    kind: ClassVar[str] = "wish"
+    kind = "wish"
     stays: ClassVar[tuple[str, ...]] = ("branch", "asks", "to", "owners")
     branch: str
     text: str
@@ -194,9 +194,9 @@ class Wish(Input):
 class Relayed(Input):
     """What people answered to the question of a branch; all empty if nobody did, or can any more."""
 
-    kind: ClassVar[str] = "relayed"
+    kind = "relayed"
     stays: ClassVar[tuple[str, ...]] = ("answers", "by")
-    rank: ClassVar[Rank] = Rank.ANSWER
+    rank = Rank.ANSWER
     answers: str
     value: str
     by: str
@@ -210,9 +210,9 @@ class Relayed(Input):
 class Afterthought(Input):
     """Something for this process to do when nobody waits."""
 
-    kind: ClassVar[str] = "afterthought"
+    kind = "afterthought"
     stays: ClassVar[tuple[str, ...]] = ("process",)
-    rank: ClassVar[Rank] = Rank.AFTER
+    rank = Rank.AFTER
     process: str
     params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -224,7 +224,7 @@ class Afterthought(Input):
 class SelfCall(Input):
     """A thought that the soul addressed to itself, in its own thread: its next call goes on from there."""
 
-    kind: ClassVar[str] = "self-call"
+    kind = "self-call"
     text: str
 
 
@@ -236,7 +236,7 @@ class InnerMessage(Input):
     is how the branch ended that sent it.
     """
 
-    kind: ClassVar[str] = "inner-message"
+    kind = "inner-message"
     stays: ClassVar[tuple[str, ...]] = ("sender", "status", "code")
     sender: str = ""
     text: str

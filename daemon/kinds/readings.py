@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from daemon.engine import kinds as engine
 from daemon.engine.event import StepEvent
@@ -29,7 +29,7 @@ class ReadingBegan(StepEvent):
     here whole in place of its shape. `fault` says why it cannot be read at all.
     """
 
-    kind: ClassVar[str] = "reading"
+    kind = "reading"
     question: str
     shape: str
     depth: int = 0
@@ -44,8 +44,8 @@ class ReadingBegan(StepEvent):
 class CellBegan(engine.Intent):
     """A small program that the model wrote is about to run."""
 
-    kind: ClassVar[str] = "cell"
-    closed_by: ClassVar[frozenset[str]] = frozenset({"cell-ran", "turn-ended"})
+    kind = "cell"
+    closed_by = frozenset({"cell-ran", "turn-ended"})
     code: str
 
     def line(self) -> str:
@@ -59,8 +59,8 @@ class CellRan(StepEvent):
     `variables` are those of all cells by then, each with its type. `lost`: they are gone.
     """
 
-    kind: ClassVar[str] = "cell-ran"
-    receipt_of: ClassVar[str] = "cell"
+    kind = "cell-ran"
+    receipt_of = "cell"
     text: str
     final: str | None = None
     failed: bool = False
@@ -75,7 +75,7 @@ class ReadingEnded(StepEvent):
     `calls` and `usd` are those of all that it read by calling itself, too.
     """
 
-    kind: ClassVar[str] = "reading-ended"
+    kind = "reading-ended"
     answer: str
     reason: Ending
     partial: bool = False

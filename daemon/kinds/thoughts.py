@@ -21,7 +21,7 @@ def stretch_key(thread: str, seqs: Sequence[int]) -> str:
 class Stretch(Event):
     """A stretch of what a thread's prompts are made of, which calls name as one; under its `stretch_key`."""
 
-    kind: ClassVar[str] = "stretch"
+    kind = "stretch"
     seqs: Seqs
 
     def line(self) -> str:
@@ -38,7 +38,7 @@ class ModelCall(StepEvent):
     `reading`: it is part of one, whose calls and time have bounds of their own.
     """
 
-    kind: ClassVar[str] = "model-call"
+    kind = "model-call"
     stays: ClassVar[tuple[str, ...]] = (
         *("name", "role", "texts", "wording", "people", "model", "stop_reason", "failure"),
     )
@@ -84,7 +84,7 @@ class ModelCall(StepEvent):
 class MoodChanged(StepEvent):
     """The soul's mood in this thread from now on."""
 
-    kind: ClassVar[str] = "mood"
+    kind = "mood"
     mood: str
 
 
@@ -92,7 +92,7 @@ class MoodChanged(StepEvent):
 class Remembered(StepEvent):
     """What the soul wants to remember, and about whom (a name), if it is about somebody."""
 
-    kind: ClassVar[str] = "remembered"
+    kind = "remembered"
     text: str
     about: str = ""
 
@@ -101,7 +101,7 @@ class Remembered(StepEvent):
 class PersonLearned(StepEvent):
     """What the soul knows of a person, made from the entry `since` (0: from nothing)."""
 
-    kind: ClassVar[str] = "person"
+    kind = "person"
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     name: str
@@ -120,8 +120,8 @@ class ContextCleared(StepEvent):
     said in a DM, in whichever of its conversations: for these entries.
     """
 
-    kind: ClassVar[str] = "context-cleared"
-    brings: ClassVar[bool] = True
+    kind = "context-cleared"
+    brings = True
     text: str
     last: int
     kept: int = 0
@@ -156,14 +156,14 @@ class Planned(StepEvent):
 class PlanMade(Planned):
     """The plan of a thread from now on: until what it holds, and its steps, each a text and a state."""
 
-    kind: ClassVar[str] = "plan"
+    kind = "plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemMessage(StepEvent):
     """What the core tells the soul of what became of its words: always at once, always in the thread."""
 
-    kind: ClassVar[str] = "system-message"
+    kind = "system-message"
     text: str
 
 
@@ -171,7 +171,7 @@ class SystemMessage(StepEvent):
 class RunTold(StepEvent):
     """What a run of the Implicit Semantic Machine was told."""
 
-    kind: ClassVar[str] = "ism"
+    kind = "ism"
     text: str
 
 
@@ -179,7 +179,7 @@ class RunTold(StepEvent):
 class RunEnded(StepEvent):
     """Why a run of the Implicit Semantic Machine ended, after how many rounds and calls."""
 
-    kind: ClassVar[str] = "ism-ended"
+    kind = "ism-ended"
     stays: ClassVar[tuple[str, ...]] = ("reason",)
     reason: str
     loops: int
@@ -194,18 +194,18 @@ class RunEnded(StepEvent):
 class SpeechBegan(StepEvent):
     """One message is about to be said."""
 
-    kind: ClassVar[str] = "speech"
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"spoken", "unsaid", "turn-ended"})
+    kind = "speech"
+    pending = True
+    closed_by = frozenset({"spoken", "unsaid", "turn-ended"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechStarted(StepEvent):
     """The message stands in Slack, and grows."""
 
-    kind: ClassVar[str] = "speech-started"
+    kind = "speech-started"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
-    receipt_of: ClassVar[str] = "speech"
+    receipt_of = "speech"
     ts: str
 
 
@@ -213,9 +213,9 @@ class SpeechStarted(StepEvent):
 class Spoken(StepEvent):
     """The message stands in Slack for good; `upto` is how far in the whole text it goes."""
 
-    kind: ClassVar[str] = "spoken"
+    kind = "spoken"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
-    receipt_of: ClassVar[str] = "speech"
+    receipt_of = "speech"
     ts: str
     text: str
     upto: int = 0
@@ -225,26 +225,26 @@ class Spoken(StepEvent):
 class Unsaid(StepEvent):
     """Nothing of the message stands in Slack."""
 
-    kind: ClassVar[str] = "unsaid"
-    receipt_of: ClassVar[str] = "speech"
+    kind = "unsaid"
+    receipt_of = "speech"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardBegan(Planned):
     """The card of a conversation is about to show this plan."""
 
-    kind: ClassVar[str] = "card"
-    pending: ClassVar[bool] = True
-    closed_by: ClassVar[frozenset[str]] = frozenset({"card-shown", "card-missed", "turn-ended"})
+    kind = "card"
+    pending = True
+    closed_by = frozenset({"card-shown", "card-missed", "turn-ended"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardShown(Planned):
     """The card, which is the message `ts`, shows this plan in Slack."""
 
-    kind: ClassVar[str] = "card-shown"
+    kind = "card-shown"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
-    receipt_of: ClassVar[str] = "card"
+    receipt_of = "card"
     ts: str
 
 
@@ -252,8 +252,8 @@ class CardShown(Planned):
 class CardMissed(StepEvent):
     """Nothing of it stands in Slack: what the card showed before stays, if there is a card."""
 
-    kind: ClassVar[str] = "card-missed"
-    receipt_of: ClassVar[str] = "card"
+    kind = "card-missed"
+    receipt_of = "card"
     why: str
 
     def line(self) -> str:
@@ -264,8 +264,8 @@ class CardMissed(StepEvent):
 class Acted(engine.Intent):
     """Something is about to be done in the world."""
 
-    kind: ClassVar[str] = "action"
-    closed_by: ClassVar[frozenset[str]] = frozenset({"observation", "turn-ended"})
+    kind = "action"
+    closed_by = frozenset({"observation", "turn-ended"})
     args: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
@@ -276,9 +276,9 @@ class Acted(engine.Intent):
 class Observed(StepEvent):
     """What came of it."""
 
-    kind: ClassVar[str] = "observation"
+    kind = "observation"
     stays: ClassVar[tuple[str, ...]] = ("name",)
-    receipt_of: ClassVar[str] = "action"
+    receipt_of = "action"
     name: str
     text: str
 

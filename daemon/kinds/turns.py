@@ -52,7 +52,7 @@ class TurnEnded(engine.TurnEnded):
 class TransitionTaken(StepEvent):
     """The thread goes over into another process; `now`: within this turn."""
 
-    kind: ClassVar[str] = "transition"
+    kind = "transition"
     stays: ClassVar[tuple[str, ...]] = ("to",)
     to: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class TransitionTaken(StepEvent):
 class Claim(Event):
     """What may happen once across threads, and the execution that got it; its key says what."""
 
-    kind: ClassVar[str] = "claim"
+    kind = "claim"
     stays: ClassVar[tuple[str, ...]] = ("by",)
     by: str
 
@@ -72,7 +72,7 @@ class Claim(Event):
 class Log(StepEvent):
     """What an execution had done that could not go on, for the one that begins afresh."""
 
-    kind: ClassVar[str] = "log"
+    kind = "log"
     text: str
 
 
@@ -80,8 +80,8 @@ class Log(StepEvent):
 class Overheard(StepEvent):
     """What was fetched of what was said before the soul was called in; `whole`: was that all of it?"""
 
-    kind: ClassVar[str] = "overheard"
-    brings: ClassVar[bool] = True
+    kind = "overheard"
+    brings = True
     seqs: Seqs
     whole: bool = True
 
@@ -93,8 +93,8 @@ class CarriedOver(StepEvent):
     In order: what it begins with, or what the others kept since; then what waited there for an answer.
     """
 
-    kind: ClassVar[str] = "carried-over"
-    brings: ClassVar[bool] = True
+    kind = "carried-over"
+    brings = True
     seqs: Seqs
     before: int
 
@@ -103,8 +103,8 @@ class CarriedOver(StepEvent):
 class Gathered(StepEvent):
     """What is to be summed up of a DM, in whichever of its conversations it was said."""
 
-    kind: ClassVar[str] = "gathered"
-    brings: ClassVar[bool] = True
+    kind = "gathered"
+    brings = True
     seqs: Seqs
 
 
@@ -152,7 +152,7 @@ class Answered(engine.Answered):
 class Limited(StepEvent):
     """Which bound stands in the way of another call; `resets` is what a consent begins anew."""
 
-    kind: ClassVar[str] = "limit"
+    kind = "limit"
     stays: ClassVar[tuple[str, ...]] = ("bound", "resets", "person", "consents")
     bound: str
     resets: str

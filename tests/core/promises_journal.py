@@ -199,8 +199,8 @@ STRETCHES = (
     rule(
         "what is forgotten is found in a stretch of a conversation",
         "kinds/thoughts.py",
-        '    kind: ClassVar[str] = "stretch"\n    seqs: Seqs\n',
-        '    kind: ClassVar[str] = "stretch"\n    seqs: tuple[int, ...]\n',
+        '    kind = "stretch"\n    seqs: Seqs\n',
+        '    kind = "stretch"\n    seqs: tuple[int, ...]\n',
         f"{PROMPTS}test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others",
     ),
     rule(

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from daemon.engine.event import Event, Input, Rank
 from daemon.engine.program import Program
@@ -20,7 +20,7 @@ from tests.lives import Boundary, note, read
 class Said(Input):
     """Somebody said something."""
 
-    kind: ClassVar[str] = "said"
+    kind = "said"
     text: str
 
 
@@ -28,8 +28,8 @@ class Said(Input):
 class Pressed(Input):
     """Somebody pressed a button."""
 
-    kind: ClassVar[str] = "pressed"
-    rank: ClassVar[Rank] = Rank.ANSWER
+    kind = "pressed"
+    rank = Rank.ANSWER
     answers: str = ""
     text: str
 

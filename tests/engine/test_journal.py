@@ -27,7 +27,7 @@ from tests.engine.scenario import Pressed, Said
 class Noted(Event):
     """Something that waits for nothing."""
 
-    kind: ClassVar[str] = "noted"
+    kind = "noted"
     n: int = 0
     what: Any = None
 
@@ -36,7 +36,7 @@ class Noted(Event):
 class NotedTwice(Noted):
     """The same, once more."""
 
-    kind: ClassVar[str] = "noted-twice"
+    kind = "noted-twice"
 
 
 KINDS = (Noted, NotedTwice, Said, Pressed)
@@ -357,7 +357,7 @@ class Nameless(Event):
 class Unranked(Input):
     """It answers, and would be taken for a message."""
 
-    kind: ClassVar[str] = "unranked"
+    kind = "unranked"
     answers: str
 
 

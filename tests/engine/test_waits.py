@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
@@ -25,7 +25,7 @@ from tests.engine.small import Body, Small, pass_time, said_to, say, working
 class Note(Event):
     """Something that a thread writes down."""
 
-    kind: ClassVar[str] = "note"
+    kind = "note"
     about: str
     tags: tuple[str, ...] = ()
 
@@ -34,7 +34,7 @@ class Note(Event):
 class Timer(Input):
     """What this program's watches become."""
 
-    kind: ClassVar[str] = "timer"
+    kind = "timer"
     text: str
 
 
