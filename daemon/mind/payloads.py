@@ -173,7 +173,7 @@ class _Reading:
         thought = [text.strip() for _, text in sorted(self._thought)]
         position = attrgetter("position")
         return Parsed(
-            thought="\n\n".join(filter(None, thought)),
+            thought="\n\n".join(text for text in thought if text),
             payloads=tuple(sorted(self._payloads, key=position)),
             faults=tuple(sorted(self._faults, key=position)),
         )

@@ -119,7 +119,7 @@ def _forgotten(seq: int) -> Memory:
 
 def recall(kept: Iterable[Entry[Any]]) -> tuple[Memory, ...]:
     """What ended turns chose to keep, in the order in which they returned it."""
-    return tuple(map(remember, kept))
+    return tuple(remember(entry) for entry in kept)
 
 
 def seen_by(

@@ -169,7 +169,7 @@ class Stagnation:
     def _circles(self) -> bool:
         """Does any number of the last rounds repeat those before them?"""
         lengths = range(1, len(self._rounds) // 2 + 1)
-        return any(map(self._come_twice, lengths))
+        return any(self._come_twice(length) for length in lengths)
 
     def _come_twice(self, length: int) -> bool:
         """Are the last so many rounds the same as those before them?"""
@@ -194,8 +194,9 @@ def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
     if last is None or not same(answer, last.content):
         return False
     known = {mark_of(memory.content) for memory in before}
-    for memory in filter(_is_news, since):
-        if not _is_result(memory) or mark_of(memory.content) not in known:
+    for memory in since:
+        is_again = _is_result(memory) and mark_of(memory.content) in known
+        if _is_news(memory) and not is_again:
             return False
     return True
 
