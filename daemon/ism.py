@@ -18,7 +18,6 @@ from daemon.mind.acting import (
     Part,
     Refused,
     StopReason,
-    Waiting,
     carry_out,
     introduced,
 )
@@ -43,7 +42,6 @@ __all__ = [
     "Prompt",
     "Refused",
     "StopReason",
-    "Waiting",
     "Wording",
     "run_ism",
 ]
@@ -163,7 +161,7 @@ class _Run:
         notes = [one.note for one in came if one.note]
         end = came[-1].end
         if end is None:
-            match self.circles(choice, came, notes):
+            match self.circles(choice, notes):
                 case "nudge":
                     notes.append(self.wording.nudge)
                 case "end":
@@ -290,11 +288,8 @@ class _Run:
             return self.refuse(DONE, self.wording.undone)
         return Came(note="", end="done")
 
-    def circles(self, choice: Choice, came: Sequence[Came], notes: Sequence[str]) -> Seen:
+    def circles(self, choice: Choice, notes: Sequence[str]) -> Seen:
         """Does the run go round in circles: the same chosen again, and the same come of it?"""
-        if any(one.waits for one in came):
-            self.stagnation.forget()
-            return ""
         chosen = [one.identity for one in choice.once()]
         return self.stagnation.notice("\n".join([*chosen, *notes]))
 

@@ -107,10 +107,9 @@ class Definition:
     `description` is for the model, one sentence. `repeatable`: may be done again where a crash left open
     what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen
     alone. `effect`: it is one step, recorded as intent and observation, and comes to a text or None; else it
-    consists of steps of its own. `waits`: choosing it again, though the same comes of it, is no repetition.
-    `in_the_open`: may it be called in open thought, too, where nobody speaks or decides by an action?
-    `playbooks` offer it, though they do not name it. `inner`: it is a command of the inner life, and offered
-    to nobody else.
+    consists of steps of its own. `in_the_open`: may it be called in open thought, too, where nobody speaks or
+    decides by an action? `playbooks` offer it, though they do not name it. `inner`: it is a command of the
+    inner life, and offered to nobody else.
     """
 
     name: str
@@ -122,7 +121,6 @@ class Definition:
     terminal: bool = False
     exclusive: bool = False
     effect: bool = False
-    waits: bool = False
     in_the_open: bool = True
     playbooks: tuple[str, ...] = ()
     inner: bool = False

@@ -11,7 +11,7 @@ from daemon.actions.action import ActionContext, Definition, Outcome
 from daemon.actions.agreement import as_list
 from daemon.engine.event import fingerprint
 from daemon.engine.exceptions import EngineError
-from daemon.ism import Action, Refused, Waiting
+from daemon.ism import Action, Refused
 from daemon.mind.wording import LABELS, buttons
 from daemon.process import Question
 
@@ -22,7 +22,7 @@ def bind(run: ActionContext, one: Definition) -> Action:
     """The action, as it is carried out here."""
     agreed: set[str] = set()
 
-    async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome | Waiting:
+    async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome:
         run.doing(one.name)
         given = dict[str, Any]()
         if args:
@@ -34,8 +34,6 @@ def bind(run: ActionContext, one: Definition) -> Action:
         else:
             outcome = await one.perform(run, args)
         run.found(one.name, outcome)
-        if one.waits and isinstance(outcome, str):
-            return Waiting(outcome)
         return outcome
 
     return Action(

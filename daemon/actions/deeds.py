@@ -19,7 +19,7 @@ from daemon.actions.open_context import OpenContext
 from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import Spawned
-from daemon.ism import Refused, Waiting
+from daemon.ism import Refused
 from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
 from daemon.limits import DAY
 from daemon.memory import WorkingMemory
@@ -253,8 +253,6 @@ class Deeds:
                 raise
             log.warning("The action %s went wrong.", definition.name, exc_info=error)
             return f"{context.label('failed')}: {type(error).__name__}: {error}"
-        if isinstance(outcome, Waiting):
-            return outcome.text
         return str(outcome or "")
 
 

@@ -34,9 +34,9 @@ class Action:
     """Something that the model may choose. Raises ValueError for a name that has another meaning.
 
     `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
-    returns None, a str (what was found), Waiting, ISMResult or Finish. `internal_log` is a list of lines;
-    what is appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone;
-    `available` says why it is not available now.
+    returns None, a str (what was found), ISMResult or Finish. `internal_log` is a list of lines; what is
+    appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone; `available` says
+    why it is not available now.
     """
 
     name: str
@@ -87,13 +87,6 @@ class Finish:
     response: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """From a handler: what was found, where looking again is what one does: it is not repetition."""
-
-    text: str
-
-
 class Refused(Exception):
     """A chosen action is not carried out; the text says why, for the chooser. A handler may raise it, too."""
 
@@ -105,7 +98,6 @@ class Came:
     note: str
     ok: bool = True
     end: StopReason | None = None
-    waits: bool = False
     response: str | None = None
     next_process: str | None = None
 
@@ -145,8 +137,6 @@ def _came_of(outcome: object, action: Action) -> Came:
     match outcome:
         case None:
             return Came(note="", end=end)
-        case Waiting(text=text):
-            return Came(note=str(text), end=end, waits=True)
         case Finish(response=response):
             return Came(note=str(response or ""), end="finished", response=response)
         case ISMResult(response=response, next_process=process):

@@ -243,12 +243,9 @@ class _Round:
     def _repeats(self, thought: Thought) -> bool:
         """Is it what it wrote last, and no end? Then it is not carried out once more.
 
-        Read from what is recorded, so that the next life sees the same. What cannot be read is asked again;
-        to look once more at what is not ready is no repetition.
+        Read from what is recorded, so that the next life sees the same. What cannot be read is asked again.
         """
-        waiting = {one.name for one in self._definitions if one.waits}
-        waits = any(payload.tag in waiting for payload in thought.parsed.payloads)
-        if thought.final or self._alone or waits or _unread(thought.parsed):
+        if thought.final or self._alone or _unread(thought.parsed):
             return False
         return repeats(remember(thought.call).content, thought.memory.conversation)
 

@@ -10,9 +10,8 @@ import pytest
 from daemon.actions.action import Definition, Outcome
 from daemon.actions.action import Run as AnyRun
 from daemon.actions.binding import bind
-from daemon.ism import Finish, ISMResult, Waiting, run_ism
+from daemon.ism import Finish, ISMResult
 from daemon.kinds import Observed
-from tests.ism.chooser import Chooser, choose
 
 
 class Run:
@@ -57,17 +56,9 @@ async def test_of_an_effect_its_text_is_recorded(outcome: Outcome, text: str) ->
     assert (run.observed, run.findings, came) == ([text], [text], text)
 
 
-@pytest.mark.parametrize("outcome", [Finish("over"), ISMResult("over"), Waiting("wait"), 5])
+@pytest.mark.parametrize("outcome", [Finish("over"), ISMResult("over"), 5])
 async def test_what_an_effect_cannot_record_is_said_and_named(outcome: object) -> None:
     kind = type(outcome).__name__
     run, _ = await done(coming_to(outcome, effect=True))
     [observed] = run.observed
     assert observed.startswith(f"failed: TypeError: Look returned a {kind}, and only a text is kept")
-
-
-@pytest.mark.parametrize("effect", [True, False])
-@pytest.mark.parametrize(("waits", "reason"), [(True, "loops"), (False, "stagnation")])
-async def test_waiting_is_no_repetition_of_an_effect_either(effect: bool, waits: bool, reason: str) -> None:
-    one = bind(cast(AnyRun, Run()), coming_to("not yet", effect=effect, waits=waits))
-    result = await run_ism("", "goal", "book", [one], Chooser(choose("Look")))
-    assert result.stop_reason == reason

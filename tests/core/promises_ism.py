@@ -108,13 +108,6 @@ CHOOSES = (
         'return "nudge"',
         CIRCLES + "test_the_same_choice_with_the_same_result_is_nudged_and_then_ended",
     ),
-    rule(
-        "waiting is no repetition",
-        "ism.py",
-        "if any(one.waits for one in came):",
-        "if False:",
-        CIRCLES + "test_waiting_is_no_repetition",
-    ),
 )
 """How it chooses, and what it is told."""
 

@@ -1,10 +1,9 @@
-"""Going round in circles is noticed: a nudge first, then an end. Waiting is not going round in circles."""
+"""Going round in circles is noticed: a nudge first, then an end."""
 
 from __future__ import annotations
 
 import pytest
 
-from daemon.ism import Waiting
 from daemon.mind.stagnation import Stagnation
 from tests.ism.chooser import Chooser, Deeds, choose, in_turn, run
 
@@ -63,22 +62,6 @@ async def test_what_keeps_failing_is_repetition_too(reply: str) -> None:
 async def test_other_arguments_or_other_results_are_no_repetition() -> None:
     deeds = Deeds()
     assert (await run(Chooser(choose("A")), deeds.actions("A"))).stop_reason == "loops"
-
-
-async def test_waiting_is_no_repetition() -> None:
-    deeds = Deeds()
-    chooser = Chooser(choose("Build"))
-    result = await run(chooser, [deeds.action("Build", Waiting("still running"))])
-    assert (result.stop_reason, result.loops) == ("loops", 5)
-    assert not any(NUDGE in added for added in chooser.added)
-
-
-async def test_looking_again_after_waiting_is_no_repetition() -> None:
-    deeds = Deeds()
-    actions = [deeds.action("Look", "red"), deeds.action("Wait", Waiting("a minute"))]
-    chooser = Chooser(*[choose("Look"), choose("Wait")] * 4)
-    result = await run(chooser, actions, max_loops=8)
-    assert (result.stop_reason, any(NUDGE in added for added in chooser.added)) == ("loops", False)
 
 
 async def test_after_something_new_came_the_same_is_no_repetition() -> None:

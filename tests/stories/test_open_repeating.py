@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from daemon.actions.action import ActionContext, Definition
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage
@@ -68,21 +66,20 @@ async def test_who_waits_repeats_nothing(stage: Stage) -> None:
     assert (await stage.answers(ALICE, ts))[-1] == "It is."
 
 
-@pytest.mark.parametrize("waits", [False, True])
-async def test_looking_again_is_repetition_unless_it_is_waiting(stage: Stage, waits: bool) -> None:
+async def test_looking_again_is_repetition(stage: Stage) -> None:
     await stage.sleep()
     colours = iter(["red", "green", "green", "green"])
 
     async def look(context: ActionContext, args: object) -> str:
         return next(colours)
 
-    offering(stage, Definition(name="look", description="Look.", perform=look, waits=waits))
+    offering(stage, Definition(name="look", description="Look.", perform=look))
     await stage.wake()
     thinks(stage, *["<look/>"] * 4, final("It is green."))
     ts = await stage.say("alice", ALICE, "Which colour has it?")
     assert (await stage.answers(ALICE, ts))[-1] == "It is green."
-    assert codes(stage) == ([] if waits else ["repeated"])
-    assert next(colours, "") == ("" if waits else "green")
+    assert codes(stage) == ["repeated"]
+    assert next(colours) == "green"
 
 
 @SOAK
