@@ -48,9 +48,9 @@ class Commanding:
         )
 
         async def do(turn: Turn) -> CommandRan:
-            perform: Any = self.definitions[command.name].perform
+            perform = self.definitions[command.name].perform
             try:
-                done: Done = await perform(replace(self, turn=turn), command.args)
+                done = _done(await perform(replace(self, turn=turn), command.args))
             except Refused as refused:
                 return replace(ran, ok=False, text=str(refused))
             except EngineError:
@@ -77,3 +77,10 @@ class Commanding:
             view=self.view,
         )
         return await self.turn.once(event)
+
+
+def _done(came: Any) -> Done:
+    """What a command came to. Raises TypeError for what says nothing of it."""
+    if isinstance(came, Done):
+        return came
+    raise TypeError(f"it returned a {type(came).__name__}: it has to return a Done")

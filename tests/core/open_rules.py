@@ -125,13 +125,6 @@ OPEN: tuple[Mutant, ...] = (
         f"{REPEATING}who_waits_repeats_nothing",
     ),
     rule(
-        "open thought: to look again at what is not ready is no repetition",
-        "processes/deliberation.py",
-        "or self._alone or waits or _unread",
-        "or self._alone or _unread",
-        f"{REPEATING}looking_again_is_repetition_unless_it_is_waiting",
-    ),
-    rule(
         "open thought: what cannot be read is asked again three times",
         "processes/deliberation.py",
         "        if count >= IN_A_ROW and not self._alone:\n",

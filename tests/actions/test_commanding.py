@@ -1,0 +1,62 @@
+"""Commands of the inner life are carried out each by itself: what goes wrong in one is said of that one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from daemon.actions.action import Nothing, Perform, command
+from daemon.actions.commanding import WENT_WRONG, Commanding
+from daemon.inner.carrying_out import Done
+from daemon.inner.grammar import Command
+from daemon.kinds import CommandRan
+from daemon.knowledge.views import Views
+from daemon.process import Turn
+
+
+class Steps:
+    """A turn that does its steps, and keeps what came of each."""
+
+    def __init__(self) -> None:
+        self.came: list[CommandRan] = []
+
+    async def step(
+        self, name: str, asks: object, do: Callable[[Steps], Awaitable[CommandRan]], kind: type[CommandRan]
+    ) -> None:
+        self.came.append(await do(self))
+
+
+def coming_to(came: Any) -> Perform:
+    async def perform(_tick: object, _args: object) -> Any:
+        return came
+
+    return perform
+
+
+@pytest.mark.parametrize("came", [None, "done", {"text": "done"}])
+async def test_a_command_that_comes_to_no_done_is_an_error_of_that_one_alone(
+    came: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    steps = Steps()
+    tick = Commanding(
+        turn=cast(Turn, steps),
+        id=1,
+        view="",
+        views=cast(Views, None),
+        now=0.0,
+        definitions={
+            "odd": command("odd", "Come to this.", coming_to(came), Nothing),
+            "even": command("even", "Come to what it should.", coming_to(Done(text="done")), Nothing),
+        },
+    )
+    for name in ("odd", "even"):
+        wanted = Command(cmd_id=name, name=name, args=None, given={}, description="", position=0)
+        await tick.carry_out(wanted)
+    assert [(ran.name, ran.ok, ran.text) for ran in steps.came] == [
+        ("odd", False, WENT_WRONG),
+        ("even", True, "done"),
+    ]
+    assert "The command odd went wrong." in caplog.text
+    assert f"it returned a {type(came).__name__}: it has to return a Done" in caplog.text
