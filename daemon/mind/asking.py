@@ -16,6 +16,7 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.prompting import feeling, situated
 from daemon.mind.recall import recall
+from daemon.mind.wording import worded
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -133,7 +134,7 @@ def standing(receipts: Iterable[Entry[Spoken | Unsaid]]) -> list[Entry[Spoken | 
 
 def sentence(turn: Turn, name: str) -> str:
     """A fixed sentence of the owner's."""
-    return turn.text(f"prompts/sentences/{name}").strip()
+    return worded(turn, f"prompts/sentences/{name}")
 
 
 def cut_short(turn: Turn, said: str) -> str:

@@ -29,7 +29,7 @@ async def consent(turn: Turn, limited: Limited) -> Answer:
 def _told(turn: Turn, limited: Limited, sentence: str, **words: str) -> str:
     """What people read of it: of the day's budget always the same, of all others this sentence."""
     if limited.resets == "day":
-        return turn.text("prompts/sentences/over_budget").strip()
+        return worded(turn, "prompts/sentences/over_budget")
     bound = labels(turn.text(LABELS)).get(limited.bound, limited.bound)
     return worded(turn, f"prompts/sentences/{sentence}", bound=bound, **words)
 

@@ -12,7 +12,7 @@ def traced(turn: Turn) -> str:
     """What was done here last, or is done now."""
     facts = turn.facts()
     if facts is None:
-        return turn.text("prompts/sentences/nothing_traced").strip()
+        return worded(turn, "prompts/sentences/nothing_traced")
     told = worded(
         turn,
         "prompts/trace",

@@ -16,6 +16,7 @@ from daemon.mind.consent import consent
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import fenced
 from daemon.mind.steps import extract
+from daemon.mind.wording import worded
 from daemon.ports import Library
 from daemon.process import MentalProcess, Transition, Turn, Words
 
@@ -51,7 +52,7 @@ class DeepReading:
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
         """Find out what is to be read and what for, read it, and tell them."""
-        memory, wish = await extract(turn, turn.memory, ToRead, turn.text("prompts/reading/wanted"))
+        memory, wish = await extract(turn, turn.memory, ToRead, worded(turn, "prompts/reading/wanted"))
         if wish is None or self.shelf is None:
             return Transition(to=THEN, memory=memory)
         run = Heedful(turn, memory, wish.question)

@@ -25,7 +25,7 @@ from daemon.kinds import (
     TurnEnded,
 )
 from daemon.mind.recall import fenced, remember
-from daemon.mind.wording import fill
+from daemon.mind.wording import worded
 from daemon.soul import questions
 from daemon.soul.turn import Turn
 
@@ -36,7 +36,7 @@ async def recall(turn: Turn) -> None:
         return
     lines = [_done(entry) for entry in turn.execution.log if not entry.event.taken_from]
     done = "\n".join([line for line in lines if line])
-    words = fill(turn.text("prompts/interrupted"), log=done or "nothing yet")
+    words = worded(turn, "prompts/interrupted", log=done or "nothing yet")
     log = await turn.once(Log(text=words))
     turn.log = remember(log)
     said = [remember(entry) for entry in _said_since(turn)]
@@ -85,7 +85,7 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
 async def void(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
     """Whoever pressed what nobody asks any more is told so, and the buttons of that go."""
     for given in only(Press, answers):
-        sentence = turn.text("prompts/sentences/changed").strip()
+        sentence = worded(turn, "prompts/sentences/changed")
         await turn.whisper(f"void-{given.seq}", given.event.user, sentence)
     for asked in _left(turn):
         await questions.settle(turn, asked, "")

@@ -6,6 +6,7 @@ from daemon.claude.account import ACCOUNT, Fault
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Outage
 from daemon.kinds import Answered
+from daemon.mind.wording import worded
 from daemon.soul import settling
 from daemon.soul.reach import Reach
 from daemon.soul.turn import Turn
@@ -39,5 +40,5 @@ async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
         name = "unreachable"
         if waiting.event.reason in ACCOUNT:
             name = "account"
-        sentence = turn.text(f"prompts/sentences/{name}").strip()
+        sentence = worded(turn, f"prompts/sentences/{name}")
         await turn.say(sentence, "told")

@@ -31,6 +31,7 @@ from daemon.kinds import (
 )
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
+from daemon.mind.wording import worded
 from daemon.process import NO_ANSWER, Transition
 from daemon.soul import again, ending, outage, questions, settling
 from daemon.soul.carrying import carry_over
@@ -274,5 +275,5 @@ async def _let_go(turn: Turn) -> None:
 async def _last_word(turn: Turn, name: str) -> None:
     """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
-        sentence = turn.text(f"prompts/sentences/{name}").strip()
+        sentence = worded(turn, f"prompts/sentences/{name}")
         await turn.say(sentence, name)

@@ -30,6 +30,7 @@ from daemon.kinds import (
 from daemon.knowledge.views import Views
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.recall import recall, remember
+from daemon.mind.wording import fill
 from daemon.ports import Hear, Role
 from daemon.process import Became
 from daemon.soul import calls, card, errand
@@ -303,7 +304,7 @@ class Voice(Scope):
 
     def speech_at(self, key: str) -> Speech:
         """The message that has this key."""
-        return Speech(self, key, self.text("prompts/sentences/lost_words").strip())
+        return Speech(self, key, fill(self.text("prompts/sentences/lost_words")))
 
     async def say(self, text: str, name: str = "say") -> Sequence[Entry[Spoken | Unsaid]]:
         """A message of its own, posted whole."""

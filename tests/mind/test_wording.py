@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from daemon.mind.wording import MOODS, WORDING, catalogue, fill, moods, name_of
 from daemon.processes import PROCESSES
+from tests.source import Module, modules
 from tests.texts import whole
 
 ALL = catalogue(PROCESSES.values())
+READERS = {"fill", "labels", "buttons", "moods", "name_of", "playbook", "wording", "enter"}
+"""Who is given a text as it stands in its file: what fills it, and what reads it as a table or as it is."""
+AS_THEY_STAND = [
+    "self._turn.text(ASKS)",
+    'self.voice.text(f"{TEXTS}progress")',
+    'self._voice.text(f"{TEXTS}system")',
+]
+"""Those that hold no placeholders, and one of which a line is filled."""
 
 
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))
@@ -69,3 +80,22 @@ def test_the_soul_is_called_what_its_first_heading_says() -> None:
 
 def test_filling_takes_no_placeholder_from_what_is_filled_in() -> None:
     assert fill("$name pays $$5 ", name="$name") == "$name pays $5"
+
+
+def as_they_stand(module: Module) -> Iterator[str]:
+    """Where a text of the owner's is taken with all its signs, and no reader is given it at once."""
+    calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+    read = {argument for call in calls if last_name(call) in READERS for argument in call.args}
+    for call in calls:
+        if last_name(call) == "text" and call.args and call not in read:
+            yield ast.unparse(call).replace("'", '"')
+
+
+def last_name(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def test_no_text_with_placeholders_is_read_by_people_as_it_stands_in_its_file() -> None:
+    """`check` tells the owner to write `$$` for a dollar: whoever reads such a text reads `$`."""
+    found = [text for module in modules("daemon").values() for text in as_they_stand(module)]
+    assert sorted(found) == AS_THEY_STAND
