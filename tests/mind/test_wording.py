@@ -19,8 +19,8 @@ READERS = {"fill", "labels", "buttons", "moods", "name_of", "playbook", "wording
 """Who is given a text as it stands in its file: what fills it, and what reads it as a table or as it is."""
 AS_THEY_STAND = [
     "self._turn.text(ASKS)",
-    'self.voice.text(f"{TEXTS}progress")',
     'self._voice.text(f"{TEXTS}system")',
+    'self.voice.text(f"{TEXTS}progress")',
 ]
 """Those that hold no placeholders, and one of which a line is filled."""
 
@@ -87,7 +87,7 @@ def as_they_stand(module: Module) -> Iterator[str]:
     calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
     read = {argument for call in calls if last_name(call) in READERS for argument in call.args}
     for call in calls:
-        if last_name(call) == "text" and call.args and call not in read:
+        if ast.unparse(call.func).endswith(".text") and call.args and call not in read:
             yield ast.unparse(call).replace("'", '"')
 
 
