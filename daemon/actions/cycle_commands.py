@@ -70,7 +70,7 @@ def _idle(log: ProcessLog) -> Perform:
             raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
         await log.update()
         knows = tick.views.knowing(tick.view)
-        known = {one.id for one in log.all() if knows(one.view)}
+        known = {one.id for one in log.all() if knows(one.view, one.id)}
         unknown = [id for id in args.processes if id not in known]
         if unknown:
             raise Refused(

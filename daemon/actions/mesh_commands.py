@@ -104,7 +104,7 @@ async def _call(tick: Tick, reach: Reach, daily: int, thread: str, text: str) ->
 
 def _kept_back(tick: Tick, thread: str, ids: Sequence[int], found: Sequence[Shared]) -> str:
     """Why these may not be shared there; empty where they may."""
-    known = [one.id for one in found if tick.views.may_know(tick.view, one.view)]
+    known = [one.id for one in found if tick.views.may_know(tick.view, one.view, wrote=one.wrote)]
     unknown = [id for id in ids if id not in known]
     if unknown:
         return f"there are no such records: {named(unknown)}"

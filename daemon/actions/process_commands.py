@@ -131,7 +131,7 @@ def _started(log: ProcessLog, tick: Tick, id: int) -> Entry[ProcessStarted]:
         found = None
     if found is None or not isinstance(found.event, ProcessStarted):
         raise Refused(f"There is no program of the id {id}. process.list shows those that there are.")
-    if not tick.views.may_know(tick.view, found.event.view):
+    if not tick.views.may_know(tick.view, found.event.view, wrote=id):
         raise Refused(f"Process {id} was started elsewhere. End it where it may be known.")
     return found
 
@@ -140,7 +140,7 @@ def _mark(log: ProcessLog) -> Definition:
     async def perform(tick: Tick, args: One) -> Done:
         await log.update()
         one = log.get(args.id)
-        if one is None or not tick.views.may_know(tick.view, one.view):
+        if one is None or not tick.views.may_know(tick.view, one.view, wrote=one.id):
             raise Refused(f"There is no process {args.id} in sight. process.list shows those that there are.")
         if one.ended is None:
             raise Refused(f"Process {args.id} has not ended. process.stop would end it.")

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from daemon.actions.cycle_commands import cycle_commands
 from daemon.actions.process_commands import process_commands
 from daemon.engine.context import Context
 from daemon.engine.event import StepEvent
@@ -62,7 +63,8 @@ class Life:
     def __init__(self, workshop: Workshop, recipes: Mapping[str, Recipe] = RECIPES) -> None:
         self.workshop = workshop
         self.log = ProcessLog(workshop.journal)
-        self.commands = {one.name: one for one in process_commands(self.log, recipes)}
+        commands = [*process_commands(self.log, recipes), *cycle_commands(60, self.log)]
+        self.commands = {one.name: one for one in commands}
         self.views = Views(Places(workshop.journal))
         self.office = Office(workshop.journal)
 
@@ -211,6 +213,20 @@ async def test_what_was_started_in_sight_of_a_conversation_is_seen_there_alone(l
         assert "elsewhere" in await life.do("process.stop", view, id=id)
     public = id_in(await life.do("process.start", channel, name="date"))
     assert [seen for seen, *_ in await life.seen(dm)] == [id, public]
+
+
+async def test_what_was_started_before_outsiders_came_is_not_known_among_them(life: Life) -> None:
+    channel = await life.office.open("C1", "private")
+    ended, runs = [id_in(await life.do("process.start", channel, name="date")) for _ in range(2)]
+    await life.end(ended)
+    await life.office.turn("C1", "shared")
+    assert await life.seen(channel) == []
+    assert "no process" in await life.do("process.mark", channel, id=ended)
+    assert "elsewhere" in await life.do("process.stop", channel, id=runs)
+    assert "no process" in await life.do("cycle.idle", channel, processes=[runs])
+    await life.office.turn("C1", "private")
+    assert await life.seen(channel) == [(ended, "date", "ok"), (runs, "date", "in_progress")]
+    assert await life.do("cycle.idle", channel, processes=[runs]) == "You slept."
 
 
 async def test_a_branch_is_a_process_seen_where_it_was_begun(life: Life) -> None:

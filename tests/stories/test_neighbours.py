@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from daemon.inner.reaching import Shared
+from daemon.kinds import AudienceNoted
 from rehearsal.people import CAROL as CAROL_HERSELF
-from rehearsal.people import ECHO, SOUL
+from rehearsal.people import ECHO, SOUL, TEAM
 from tests.soak import SOAK, later, shared
 from tests.stories.mending import unasked
 from tests.stories.speaking import Commands, beep
@@ -21,6 +22,7 @@ from tests.stories.test_messages import commanding, conversation
 
 YOU = f"<@{ECHO.user}>"
 HELLO = "I am Echo."
+WORKSHOP = "C0WORKSHOP3"
 OPUS = "claude-opus-5-5"
 
 
@@ -32,7 +34,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         await stage.say("alice", ALICE, "Hello")
         ts = await stage.say("alice", GENERAL, f"{ME} hello")
         await beep(stage, HELLO, ts)
-        await stage.say("alice", "C0WORKSHOP3", f"{ME} hello")
+        await stage.say("alice", WORKSHOP, f"{ME} hello")
         await stage.sleep()
         yield stage
 
@@ -102,6 +104,16 @@ async def test_records_are_shared_as_words_alone_if_they_may_be_known_there(stag
     assert (await commands.carry_out("mesh.share", to="Echo", ids=[5, 8]))[0]
     [shared] = await unasked(stage, "alice", GENERAL)
     assert shared == f"{YOU}\n> Ferries are often late.\n> ```\n> Bees hum. @{ECHO.user}"
+
+
+async def test_a_record_from_before_outsiders_came_is_none_where_they_read(stage: Stage) -> None:
+    commands = await meeting(stage)
+    commands.view = conversation(stage, WORKSHOP)
+    commands.records = [Shared(id=5, text="Ferries are often late.", view=commands.view, wrote=5)]
+    opened = AudienceNoted(team=TEAM, channel=WORKSHOP, audience="shared")
+    await stage.soul.journal.append(f"slack:{TEAM}", opened, key="opened", author="core")
+    told = await commands.carry_out("mesh.share", to="Echo", ids=[5])
+    assert told == (False, "there are no such records: 5")
 
 
 async def test_what_is_secret_in_view_reaches_no_neighbour(stage: Stage) -> None:
