@@ -43,12 +43,12 @@ class Taken:
         over = [*notes]
         if execution in self._suspended:
             over = [*self._suspended.pop(execution).notes, *notes]
+        stopped = self._stops.intersection(ended.closes)
+        self._stops -= stopped
         if ended.event.outcome == "suspended":
             self._suspended[execution] = Suspended(thread=ended.thread, notes=over)
             return ()
-        stopped = self._stops.intersection(ended.closes)
         if stopped:  # whatever waited for an answer in this thread has ended with it
-            self._stops -= stopped
             for other, suspended in list(self._suspended.items()):
                 if suspended.thread == ended.thread:
                     over += self._suspended.pop(other).notes
