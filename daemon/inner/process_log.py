@@ -113,11 +113,14 @@ class ProcessLog(Projection):
         if not ran.ok:
             return
         if ran.name == MARK:
-            process = self._all.get(ran.args.get("id", 0))
-            if process and process.ended is not None:
-                self._change(process.id, status="close")
+            self._mark(ran.args.get("id"))
         elif ran.name == CLEANUP:
             self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
+
+    def _mark(self, id: object) -> None:
+        """This one is dealt with, if it is one that has ended: a later version may name others."""
+        if isinstance(id, int) and id in self._all and self._all[id].ended is not None:
+            self._change(id, status="close")
 
     def _change(self, seq: int, **fields: Any) -> None:
         if seq in self._all:

@@ -159,7 +159,7 @@ async def test_what_cannot_be_done_is_refused(life: Life, name: str, args: dict[
     assert life.workshop.journal.kind(ProcessStarted, ProcessStop) == []
 
 
-@pytest.mark.parametrize("args", [{}, {"id": "1"}, {"id": None}, {"id": 99}, {"id": 1}])
+@pytest.mark.parametrize("args", [{}, {"id": "1"}, {"id": None}, {"id": [1]}, {"id": 99}, {"id": 1}])
 async def test_a_mark_that_names_nothing_that_has_ended_changes_nothing(
     life: Life, args: dict[str, Any]
 ) -> None:
