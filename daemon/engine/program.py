@@ -169,6 +169,8 @@ def _order(given: Entry[Input]) -> tuple[Rank, int]:
 
 def question_of(journal: Reading, given: Entry[Input]) -> Entry[Asked] | Entry[Waiting] | None:
     """What this input answers, if that still waits; or the same question, asked again after a restart."""
+    if not given.event.answers:
+        return None
     named = journal.get(given.event.answers)
     if named is None or not isinstance(named.event, Asked | Waiting):
         return None

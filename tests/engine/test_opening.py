@@ -19,6 +19,7 @@ from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, TurnEnded
 from daemon.engine.lock import holder, locked
+from daemon.engine.program import Program
 from daemon.engine.reading import reading
 from daemon.engine.verify import verify
 from tests.clock import FakeClock
@@ -191,6 +192,17 @@ async def test_a_file_that_is_damaged_is_no_file_that_is_busy(path: Path) -> Non
             journal.since(0)
         with pytest.raises(JournalDamaged):
             journal.check()
+
+
+async def test_an_entry_that_has_lost_its_key_is_asked_for_by_nobody(path: Path) -> None:
+    with changed(path) as db:
+        db.execute("update entry set key = '' where seq = 3")
+    async with Journal(path, FakeClock(), KINDS) as journal:
+        pressed, _ = await journal.append("t", Pressed(text="yes"), key="pressed")
+        taken = Program().take(journal, [pressed])
+        assert taken is not None
+        assert taken.resumes is None, "it answers nothing"
+        assert journal.well
 
 
 @SOAK
