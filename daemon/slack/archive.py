@@ -1,6 +1,7 @@
-"""What Slack keeps: the conversations that the soul is in, their messages, their threads. For catch-up.
+"""What Slack keeps: the conversations that the soul is in, their messages, their threads.
 
-Read at a pace that leaves most of Slack's patience to those who speak with the soul now.
+Read at a pace that leaves Slack's patience to those who speak with the soul now: catch-up and the shelf
+share one.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Archive:
     def __init__(self, web: Web) -> None:
         self._web = web
         self._asked: dict[str, deque[float]] = {}
-        """When each method was asked last, so many times at the most."""
+        """When each method was asked last, or will be, so many times at the most."""
 
     def now(self) -> float:
         """The time as Slack told it last, on whose clock all that it keeps is dated."""
@@ -103,10 +104,14 @@ class Archive:
         return items
 
     async def _ask(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
+        """In the order in which they come, however many ask at once: each takes its time before it waits."""
         asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
+        now = due = self._web.clock.steady()
         if len(asked) == MOST:
-            await self._web.clock.sleep(asked[0] + MINUTE - self._web.clock.steady())
-        asked.append(self._web.clock.steady())
+            due = max(now, asked[0] + MINUTE)
+        asked.append(due)
+        if due > now:
+            await self._web.clock.sleep(due - now)
         return await self._web.ask(method, patience=PATIENCE, **arguments)
 
 

@@ -86,15 +86,14 @@ class Slack:
             self._workspace = workspace = await self._arrived(session)
             self.name = workspace.me.name
             web = workspace.web
+            archive = Archive(web)
             self.files = SlackFiles(web=web, access=self.access)
-            self.shelf = SlackShelf(workspace=workspace, archive=Archive(web), fetcher=self.files)
+            self.shelf = SlackShelf(workspace=workspace, archive=archive, fetcher=self.files)
             self.surroundings = History(workspace)
             self.speaker = SlackSpeaker(workspace)
             self._inbox = Inbox(workspace, notes=self.notes)
             self.doors = Doors(workspace, self._inbox.audiences)
-            catch_up = CatchUp(
-                workspace=workspace, archive=Archive(web), inbox=self._inbox, max_age=self.max_age
-            )
+            catch_up = CatchUp(workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age)
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
             self._sockets = Sockets(app, web, self.access, session, self.hearing, catch_up.wake)

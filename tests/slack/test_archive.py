@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,28 @@ async def test_beyond_its_patience_it_begins_anew(here: Office, caplog: pytest.L
     await patiently(here)
     assert here.slack.catch_up.until > mark
     assert "Catching up stopped (ratelimited)" in caplog.text
+
+
+async def test_all_who_read_share_its_pace_in_the_order_in_which_they_come(here: Office) -> None:
+    await here.caught_up()
+    archive = here.slack.shelf.archive
+    assert here.slack.catch_up.archive is archive
+    done: list[int] = []
+
+    async def read(number: int) -> None:
+        await archive.members(GENERAL)
+        done.append(number)
+
+    await read(0)
+    await here.clock.advance(MINUTE / 2)
+    await asyncio.gather(*map(read, range(1, MOST)))
+    waiting = asyncio.gather(*map(read, range(MOST, MOST + 3)))
+    await here.clock.advance(MINUTE / 2)
+    await until(lambda: len(done) > MOST)
+    assert done[MOST:] == [MOST], "one went, so one may come"
+    await here.clock.advance(MINUTE / 2)
+    await waiting
+    assert sorted(done) == [*range(MOST + 3)]
 
 
 async def test_it_has_a_pace_and_nobody_who_speaks_now_waits_for_it(tmp_path: Path) -> None:
