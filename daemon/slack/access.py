@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 class Access:
     """Which workspace, and as whom. `headers` go with every request: the rehearsal may ask for one."""
 
-    bot_token: str
-    app_token: str
+    bot_token: str = field(repr=False)
+    app_token: str = field(repr=False)
     base_url: str = SLACK
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def local(self) -> bool:

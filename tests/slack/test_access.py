@@ -60,6 +60,12 @@ async def test_a_wrong_key_is_said_at_once_and_nothing_else(
     assert warnings(caplog) == []
 
 
+async def test_what_is_printed_of_it_tells_no_key(here: Office) -> None:
+    known = here.slack.access
+    assert known.bot_token not in repr(here.slack)
+    assert known.app_token not in repr(here.slack)
+
+
 @pytest.mark.parametrize("word", AWAY)
 async def test_a_slack_that_is_away_at_the_start_is_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, word: str
