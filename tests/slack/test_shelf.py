@@ -11,7 +11,9 @@ from daemon.kinds import Opened
 from daemon.limits import DAY
 from daemon.slack.names import FRESH
 from daemon.slack.shelf import MOST_FILES, NO_FILES, NOWHERE, SlackShelf
+from daemon.slack.web import PAGE
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
+from tests.slack.absence import post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office
 
 LATER = 9_000_000_000.0
@@ -238,6 +240,20 @@ async def test_a_channels_history_is_that_of_so_many_days_with_its_threads(here:
     [document] = await shelf(here).channel(thread, "", 5, now(here), [ALICE.id])
     assert "long ago" in document.text
     assert "an old reply" in document.text
+
+
+async def test_a_thread_with_an_older_root_is_read_where_a_message_to_all_tells_of_it(here: Office) -> None:
+    alice, bob = here.client("alice"), here.client("bob")
+    old = str((await alice.chat_postMessage(channel=GENERAL, text="a long matter"))["ts"])
+    await bob.chat_postMessage(channel=GENERAL, text="an old reply", thread_ts=old)
+    post_many(here, "alice", GENERAL, [f"{number}" for number in range(2 * PAGE)])
+    await here.clock.advance(3 * DAY)
+    await bob.chat_postMessage(channel=GENERAL, text="all of you!", thread_ts=old, reply_broadcast=True)
+    thread, _ = await begun(here)
+    [document] = await shelf(here).channel(thread, "", 1, now(here), [ALICE.id])
+    said = [line.partition("UTC): ")[2] for line in lines(document)]
+    assert said == ["a long matter", "all of you!", "@Claudius hello"]
+    assert len(here.wire.told("conversations.replies")) == 1
 
 
 async def test_a_direct_message_is_read_where_it_is(here: Office) -> None:
