@@ -268,9 +268,6 @@ class _Run:
             raise Refused(fill(self.wording.unknown, names=", ".join(sorted(self.actions))))
         if action.exclusive and not alone:
             raise Refused(self.wording.exclusive)
-        reason = action.available()
-        if reason:
-            raise Refused(fill(self.wording.unavailable, reason=fenced(reason)))
         return action
 
     def refuse(self, name: str, reason: str, *, end: StopReason | None = None) -> Came:

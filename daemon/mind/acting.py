@@ -25,18 +25,13 @@ StopReason = End | Bound
 would not answer; none readable."""
 
 
-def _always() -> None:
-    """Nothing says that it is not available."""
-
-
 @dataclass(frozen=True, slots=True)
 class Action:
     """Something that the model may choose. Raises ValueError for a name that has another meaning.
 
     `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
     returns None, a str (what was found), ISMResult or Finish. `internal_log` is a list of lines; what is
-    appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone; `available` says
-    why it is not available now.
+    appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone.
     """
 
     name: str
@@ -46,7 +41,6 @@ class Action:
     args: type[BaseModel] | None = None
     terminal: bool = False
     exclusive: bool = False
-    available: Callable[[], str | None] = _always
 
     def __post_init__(self) -> None:
         if self.name.strip().casefold() in ("", DONE.casefold()):

@@ -46,7 +46,6 @@ class Wording:
     not_run: str = "$name was not run: $reason"
     unknown: str = "there is no such action; there are $names"
     bad_arguments: str = "its arguments are wrong: $error"
-    unavailable: str = "it is not available now: $reason"
     exclusive: str = "it has to be chosen alone"
     too_many: str = "no more than $most actions run in one round"
     twice: str = "$name was chosen twice with the same arguments: it counts once."
@@ -87,7 +86,9 @@ def faults(text: str) -> Iterator[str]:
 
 def _parts(text: str) -> dict[str, str]:
     _, *found = map(str.strip, PART.split(text))
-    return dict(zip(found[::2], found[1::2], strict=True))
+    parts = dict(zip(found[::2], found[1::2], strict=True))
+    parts.pop("unavailable", None)  # a file from before may still have it: nothing is told so any more
+    return parts
 
 
 def result_of(name: str, text: str) -> str:

@@ -74,13 +74,6 @@ CHOOSES = (
         "tests/actions/test_registry.py::test_a_name_means_one_thing_only",
     ),
     rule(
-        "what is not available now is refused",
-        "ism.py",
-        "reason = action.available()",
-        'reason = ""',
-        FEEDBACK + "test_what_is_not_available_now_is_told_and_stays_in_the_schema",
-    ),
-    rule(
         "what is exclusive runs alone",
         "ism.py",
         "if action.exclusive and not alone:",

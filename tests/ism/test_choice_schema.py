@@ -224,7 +224,7 @@ async def test_arguments_as_text_arrive_typed(args: object) -> None:
 async def test_the_schema_names_every_action_and_never_changes_during_a_run() -> None:
     deeds = Deeds()
     chooser = Chooser(choose("A"), "what?", choose("A"), choose("DONE"))
-    actions = [*deeds.actions("A"), deeds.action("Look", args=Look, available=lambda: "not now")]
+    actions = [*deeds.actions("A"), deeds.action("Look", args=Look)]
     await run(chooser, actions)
     assert len(chooser.prompts) == 4
     assert all(prompt.schema == choice_schema({"A": None, "Look": Look}) for prompt in chooser.prompts)

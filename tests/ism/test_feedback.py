@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from daemon.ism import Action, ISMResult, Part, Wording
-from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, in_turn, run
+from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, run
 
 
 class Look(BaseModel):
@@ -95,15 +95,6 @@ async def test_a_handler_gets_its_arguments_checked_and_typed(args: object) -> N
     deeds = Deeds()
     await told(choose({"name": "Look", "args": args}), deeds.action("Look", args=Look))
     assert deeds.done == [f"Look {Look(query='red', limit=3)!r}"]
-
-
-async def test_what_is_not_available_now_is_told_and_stays_in_the_schema() -> None:
-    deeds = Deeds()
-    chooser = Chooser(choose("A"), choose("A"), choose("DONE"))
-    actions = [deeds.action("A", available=in_turn("the archive is closed", None))]
-    await run(chooser, actions)
-    assert "A was not run: it is not available now: the archive is closed" in chooser.added[0]
-    assert (deeds.done, len({str(prompt.schema) for prompt in chooser.prompts})) == (["A"], 1)
 
 
 async def test_an_exclusive_action_is_not_run_beside_others() -> None:

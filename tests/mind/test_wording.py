@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from daemon.mind.choosing import CHOOSING, Wording, wording
 from daemon.mind.wording import MOODS, WORDING, catalogue, fill, moods, name_of
 from daemon.processes import PROCESSES
 from tests.source import Module, modules
@@ -28,6 +29,12 @@ AS_THEY_STAND = [
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))
 def test_every_text_can_be_used(name: str) -> None:
     assert ALL.fault(name, (whole() / f"{name}.md").read_text(encoding="utf-8")) is None
+
+
+def test_a_part_of_before_in_the_texts_of_a_choice_is_passed_over() -> None:
+    text = "=== unavailable\nNot now: $reason\n\n=== nudge\nNot again."
+    assert ALL.fault(CHOOSING, text) is None
+    assert wording(text) == Wording(nudge="Not again.")
 
 
 def test_every_file_is_used() -> None:
