@@ -58,7 +58,7 @@ def attributes_of(name: str, written: str) -> Mapping[str, str] | None:
     None: it cannot be read.
     """
     inside = written.removeprefix("<").removesuffix(">").removesuffix("/")
-    if inside == name:
+    if inside.rstrip("/") == name:
         return {}
     try:
         found = etree.fromstring(f"<{_escaped(inside)}/>", PARSER)

@@ -59,6 +59,7 @@ COUNTS = {
         ["claudius-response: Yes.", "claudius: "],
         "",
     ),
+    "a slash too many is none": ("<claudius//> <ReadThread//>", ["claudius: ", "ReadThread: "], ""),
     "a thought is kept as thought, wherever it stands": (
         "<thought>a &lt; b</thought><claudius>Go. <thought>c</thought></claudius>",
         ["claudius: Go."],
