@@ -153,6 +153,24 @@ async def test_of_a_burst_each_root_hears_what_waits_in_the_others(stage: Stage)
     assert stage.prompt()[: len(now)] == now, "what came of the others stays where it was appended"
 
 
+async def test_what_was_written_without_tags_and_not_said_no_other_root_hears(dormant: Stage) -> None:
+    stage = dormant
+    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.soul.budget.daily = 0.13
+    stage.model.say("I keep it from her. " * 1_000)
+    first = await stage.say("alice", ALICE, "What is it?")
+    [question] = await stage.answers(ALICE, first)
+    stage.soul.budget.daily = 5
+    stage.model.say(reply("I wait for you there."))
+    await stage.say("alice", ALICE, "And here?")
+    assert question in text(stage)
+    stage.model.say(reply("It is forty-two."))
+    await pressed(stage, "alice", "Continue")
+    assert (await stage.answers(ALICE, first))[1:] == ["It is forty-two."]
+    await stage.say("alice", ALICE, "And now?")
+    assert "I keep it from her" not in str(stage.asked())
+
+
 async def test_nothing_of_one_dm_is_in_another(stage: Stage) -> None:
     held = asyncio.Event()
     await stage.say("alice", ALICE, HEDGEHOG)
