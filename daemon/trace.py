@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from daemon.engine.event import Entry, Event, seqs_of
+from daemon.engine.event import Entry, Event
 from daemon.engine.reading import Reading
 from daemon.kinds import CardShown, Claim, ModelCall, Opened, Said, Spoken
 from daemon.slack.text import MENTION
@@ -34,13 +34,7 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
     """
     threads = reading.kind(Opened)
     place = _place(asked)
-    if place:
-        found = [one for one in threads if _holds(reading, one, *place)]
-        meant = [one for one in found if one.event.ts]  # what was noticed there first may be one by now
-    else:
-        found = [one for one in threads if asked and one.thread.startswith(asked)]
-        meant = [one for one in found if one.thread == asked]
-    found = meant or found
+    found = _at(reading, threads, *place) if place else _named(threads, asked)
     if len(found) == 1:
         return found[0]
     lines = [f"No thread is {plain(asked)}."]
@@ -50,6 +44,23 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
         lines.append("The journal holds none yet.")
     lines.extend(map(_titled, (found or threads)[-LATEST:]))
     raise LookupError("\n".join(lines))
+
+
+def _named(threads: Sequence[Entry[Opened]], asked: str) -> list[Entry[Opened]]:
+    """The one that has this id, or those whose ids begin like it."""
+    found = []
+    for one in threads:
+        if one.thread == asked:
+            return [one]
+        if asked and one.thread.startswith(asked):
+            found.append(one)
+    return found
+
+
+def _at(reading: Reading, threads: Sequence[Entry[Opened]], channel: str, ts: str) -> list[Entry[Opened]]:
+    """Those with this message; what was noticed in a channel only where no thread has it."""
+    found = [one for one in threads if _holds(reading, one, channel, ts)]
+    return [one for one in found if one.event.ts] or found
 
 
 def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
@@ -69,11 +80,11 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
     """The lines of its tree, none longer than `width`; what causes something stands above it."""
     entries: list[Entry[Event]] = reading.of(opened.thread)
     names = _names(reading)
-    calls = [call for call in reading.of(opened.thread, ModelCall) if not call.event.taken_from]
-    spent = sum(call.event.cost for call in calls)
+    calls = reading.of(opened.thread, ModelCall)
+    costs = [call.event.cost for call in calls if not call.event.taken_from]
     counted = _several(len(entries), "entry", "entries")
-    called = _several(len(calls), "call", "calls")
-    yield f"{_titled(opened)}, {counted}, {called}, ${spent:.4f}"
+    called = _several(len(costs), "call", "calls")
+    yield f"{_titled(opened)}, {counted}, {called}, ${sum(costs):.4f}"
     for depth, entry in _tree([entry for entry in entries if not isinstance(entry.event, Opened)]):
         indent = "  " * min(depth, DEEPEST)
         said = plain(_spelled(told(entry), names))
@@ -119,8 +130,10 @@ def _spelled(text: str, names: Mapping[str, str]) -> str:
 
 def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
     """Each entry with its depth, directly below its cause; what the thread itself caused stands leftmost."""
-    caused: dict[int, list[Entry[Any]]] = {seq: [] for seq in seqs_of(entries)}
+    caused: dict[int, list[Entry[Any]]] = {}
     leftmost: list[Entry[Any]] = []
+    for entry in entries:
+        caused[entry.seq] = []
     for entry in entries:
         if entry.cause in caused:
             caused[entry.cause].append(entry)
@@ -156,7 +169,7 @@ def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bo
     if opened.event.ts == ts:
         return True
     messages: list[Entry[Any]] = reading.of(opened.thread, Said, Spoken, CardShown)
-    return any(message.event.ts == ts for message in messages)
+    return ts in [message.event.ts for message in messages]
 
 
 def _titled(opened: Entry[Opened]) -> str:
