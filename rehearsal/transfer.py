@@ -50,7 +50,7 @@ class Transfer:
 
     async def give(self, request: web.Request) -> web.Response:
         """The bytes of a file."""
-        caller = CALLERS.get(bearer(request))
+        caller = CALLERS.get(bearer(request) or "")
         if caller is None or caller.kind == "app":
             raise web.HTTPFound(f"{TEAM_URL}?redir=%2Ffiles-pri")
         return self._fault(request, caller) or self._given(request.match_info["place"], caller)

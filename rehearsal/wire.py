@@ -36,10 +36,10 @@ def outage(request: web.Request, told: Mapping[str, Value]) -> web.Response:
     return web.Response(status=status, text="upstream connect error")
 
 
-def bearer(request: web.Request) -> str:
-    """The token that a request brings in its head; empty where there is none."""
+def bearer(request: web.Request) -> str | None:
+    """The token that a request brings in its head; None where it has no place for one."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def hang_up(request: web.Request) -> None:

@@ -123,7 +123,9 @@ async def arguments(request: web.Request) -> dict[str, Any]:
 
 def caller_of(request: web.Request, args: Mapping[str, Any]) -> Caller:
     """Who calls, by the bearer or the `token` argument."""
-    token = bearer(request) or str(args.get("token") or "")
+    token = bearer(request)
+    if token is None:
+        token = str(args.get("token") or "")
     if not token:
         raise Refused("not_authed")
     if token not in CALLERS:

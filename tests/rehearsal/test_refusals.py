@@ -115,3 +115,10 @@ async def test_a_broken_body_is_an_error_like_any_other(place: Place) -> None:
         async with sending as response:
             assert response.status == 200
             assert await response.json() == {"ok": False, "error": error}
+
+
+async def test_a_bearer_without_a_token_is_no_other_token(place: Place) -> None:
+    asked = {"token": SOUL.bot_token}
+    headers = {"Authorization": "Bearer "}
+    async with place.session.post(f"{place.url}/api/auth.test", data=asked, headers=headers) as response:
+        assert await response.json() == {"ok": False, "error": "not_authed"}
