@@ -25,10 +25,10 @@ from daemon.slack.access import Access
 from daemon.slack.place import note
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from rehearsal.local_slack import World
 from rehearsal.messages import Message, put
 from rehearsal.people import ALICE, SOUL, TEAM
-from rehearsal.store import MICROS, add_channel, ts_of
-from rehearsal.world import World
+from rehearsal.workspace_store import MICROS, add_channel, ts_of
 
 CHANNELS = 20
 """In which the threads are, as many in each."""

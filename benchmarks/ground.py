@@ -25,7 +25,7 @@ from daemon.engine.kinds import Outage
 from daemon.engine.outage import Around
 from daemon.engine.turns import Turns
 from daemon.kinds import SOUL_KINDS, Message, Opened, Planned
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.mind.wording import catalogue
@@ -34,10 +34,10 @@ from daemon.processes import INITIAL, PROCESSES
 from daemon.project import root
 from daemon.slack.status import Status
 from daemon.soul.budget import Budget
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
-from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
+from daemon.soul.soul_program import Soul
 from daemon.soul.taking import Taken
 from daemon.soul.texts import Texts
 from daemon.soul.turn import Turn

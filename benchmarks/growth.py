@@ -31,7 +31,7 @@ from daemon.knowledge.memories import Memories
 from daemon.knowledge.places import Places
 from daemon.rules import verify
 from daemon.server import address, bind, serving
-from daemon.soul.program import Soul
+from daemon.soul.soul_program import Soul
 from daemon.within import index_of
 
 FLAT = 2.0

@@ -21,8 +21,8 @@ from daemon.limits import Limits
 from daemon.ports import LLM, Hear, Hold
 from daemon.processes import DELIBERATION, PROCESSES, thinking
 from daemon.reply import Reply
-from daemon.soul.limits import Gauge
-from daemon.soul.program import Soul
+from daemon.soul.gauge import Gauge
+from daemon.soul.soul_program import Soul
 
 GROWTH = 1.1
 """Times as many tokens may be new to the cache at the end of a chain as at its begin."""

@@ -19,7 +19,7 @@ from daemon.inner.state import State
 from daemon.kinds import INNER, ModelCall, Noticed, TickDue
 from daemon.limits import InnerLimits, Limits
 from daemon.processes import PROCESSES, Life, living
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from daemon.within import index_of, state_of
 
 AT_ONCE = 2_000

@@ -20,8 +20,8 @@ from benchmarks.apart import apart
 from benchmarks.instant import streamed
 from daemon.engine.clock import SystemClock
 from daemon.server import address, bind, serving
+from rehearsal.local_slack import World
 from rehearsal.people import PEOPLE
-from rehearsal.world import World
 
 TOKENS = tuple(f"Bearer {person.token}" for person in PEOPLE)
 ACKS = """select app, payload ->> '$.event.ts', sent, acked, attempts from delivery

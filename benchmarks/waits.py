@@ -20,7 +20,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.kinds import Match, Waiting
 from daemon.engine.worker import Worker
 from daemon.kinds import Heard
-from daemon.soul.program import Soul
+from daemon.soul.soul_program import Soul
 
 AIM = 1.0
 """Milliseconds of a sweep."""

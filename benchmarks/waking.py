@@ -21,7 +21,7 @@ from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS, Message, MoodChanged, Opened, PersonLearned, TurnEnded
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.slack.catch_up import own_threads
 from daemon.soul.facts import last_execution

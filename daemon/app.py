@@ -46,8 +46,8 @@ from daemon.services import Services
 from daemon.slack.surface import Slack
 from daemon.soul.budget import Budget
 from daemon.soul.eraser import Clear, Eraser
-from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
+from daemon.soul.soul_program import Soul
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from daemon.turn_lines import turn_lines

@@ -15,7 +15,7 @@ from daemon.connections import models_of
 from daemon.inner.notes import Notes
 from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.recollections import Recollections
 from daemon.ports import Open, Readings
 from daemon.process import Process
@@ -33,7 +33,7 @@ from daemon.processes import (
     thinking,
 )
 from daemon.services import Services
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
 from daemon.soul.world import World
 from daemon.within import alive, kept_of, means_of

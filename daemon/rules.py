@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from daemon.engine.event import Entry, digest
+from daemon.engine.journal_rules import Ledger, Rule, These, everything
 from daemon.engine.keys import execution_of, root_of
 from daemon.engine.reading import Reading
-from daemon.engine.rules import Ledger, Rule, These, everything
 from daemon.engine.verify import Verdict
 from daemon.engine.verify import verify as replay
 from daemon.kinds import (

@@ -32,7 +32,7 @@ from daemon.engine.worker import Worker
 from daemon.errors import ConfigError, SpeechFailed
 from daemon.inner.masking import harmless
 from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, Opened, ReadingEnded, TurnEnded
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
@@ -43,10 +43,10 @@ from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from daemon.project import root, settle
 from daemon.soul.budget import Budget
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
-from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
+from daemon.soul.soul_program import Soul
 from daemon.soul.texts import Texts
 from daemon.soul.voice import TERMINAL
 from daemon.soul.world import World

@@ -9,7 +9,7 @@ from typing import Any
 
 from rehearsal.people import SOUL, handle_of
 from rehearsal.refusal import Refused
-from rehearsal.store import MICROS, add_channel
+from rehearsal.workspace_store import MICROS, add_channel
 
 TYPES = {"public_channel": "channel", "private_channel": "group", "mpim": "mpim", "im": "im"}
 COLUMNS = "select id, kind, name, creator, created from channel"

@@ -16,9 +16,9 @@ from collections.abc import Set as AbstractSet
 from aiohttp import web
 
 from rehearsal.messages import TOMBSTONE
-from rehearsal.store import MICROS, micros_of, ts_of
 from rehearsal.wire import json_object
 from rehearsal.workspace import Workspace
+from rehearsal.workspace_store import MICROS, micros_of, ts_of
 
 TS = re.compile(r"\d{10}\.\d{6}")
 

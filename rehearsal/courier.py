@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rehearsal.clock import Clock
 from rehearsal.faults import Value
-from rehearsal.sockets import Links
+from rehearsal.socket_mode import Links
 from rehearsal.switchboard import Switchboard
+from rehearsal.timekeeping import Clock
 from rehearsal.wire import parsed
 
 GAPS = (3.0, 60.0, 240.0)

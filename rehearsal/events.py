@@ -10,8 +10,8 @@ from rehearsal.channels import Channel
 from rehearsal.messages import Message, find, mentions, message_json, put
 from rehearsal.people import APPS, TEAM, App, Caller, bot_json
 from rehearsal.refusal import Refused
-from rehearsal.store import ts_of
 from rehearsal.workspace import Workspace
+from rehearsal.workspace_store import ts_of
 
 NOT_IN_MENTIONS = ("files", "subtype")
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from rehearsal.channels import Channel, all_channels
 from rehearsal.people import TEAM, TEAM_URL, Caller
 from rehearsal.refusal import Refused
-from rehearsal.store import MICROS, ts_of
+from rehearsal.workspace_store import MICROS, ts_of
 
 MOST = 64_000_000
 """The largest file that is taken, in bytes; more than the soul reads."""

@@ -1,7 +1,7 @@
 """What people do in Slack besides writing and reacting, for which its Web API has no method.
 
 They press a button under a message (`POST /rehearsal/press`), and stop an agent at its work
-(`POST /rehearsal/stop`). For the page and for tests. Mounted by world.py.
+(`POST /rehearsal/stop`). For the page and for tests. Mounted by local_slack.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rehearsal.events import changed, happened
 from rehearsal.messages import FOREVER, Message, find, message_json, put, replies
 from rehearsal.people import APPS, TEAM, TEAM_DOMAIN, App, app_of, handle_of
 from rehearsal.refusal import Refused
-from rehearsal.store import ts_of
 from rehearsal.wire import json_object
 from rehearsal.workspace import Workspace
+from rehearsal.workspace_store import ts_of
 
 Asked = Mapping[str, str]
 KINDS = {"im": "directmessage", "mpim": "mpdm", "group": "privategroup"}

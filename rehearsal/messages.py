@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.refusal import Refused
-from rehearsal.store import micros_of, ts_of
+from rehearsal.workspace_store import micros_of, ts_of
 
 COLUMNS = "select stamp, channel, thread, broadcast, streaming, body from message"
 STREAM_LASTS = 300.0

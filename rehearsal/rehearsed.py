@@ -10,10 +10,10 @@ from pathlib import Path
 from aiohttp import web
 
 from rehearsal.claude.understudy import Understudy
-from rehearsal.clock import Clock
+from rehearsal.local_slack import World
 from rehearsal.people import SOUL
+from rehearsal.timekeeping import Clock
 from rehearsal.tour import Tour
-from rehearsal.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

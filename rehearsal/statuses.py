@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.clock import Clock
+from rehearsal.timekeeping import Clock
 
 LASTS, SESSION_LASTS = 120.0, 3_600.0
 Key = tuple[str, str, str]

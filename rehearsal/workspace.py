@@ -7,14 +7,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.clock import Clock
 from rehearsal.courier import Courier
 from rehearsal.feed import Feed
 from rehearsal.messages import STREAM_LASTS, Message
-from rehearsal.sockets import Links
+from rehearsal.socket_mode import Links
 from rehearsal.statuses import Statuses
-from rehearsal.store import mint
 from rehearsal.switchboard import Switchboard
+from rehearsal.timekeeping import Clock
+from rehearsal.workspace_store import mint
 
 WHISPERS = 200
 

@@ -198,7 +198,7 @@ def test_the_house_keeps_the_rule(rule: Rule, house: House) -> None:
         (crossings, "daemon/errors.py", "from daemon.kinds import Message"),
         (crossings, "rehearsal/x.py", "from daemon.ports import Clock"),
         (crossings, "rehearsal/x.py", "import daemon"),
-        (crossings, "daemon/app.py", "def f():\n    from rehearsal.world import World"),
+        (crossings, "daemon/app.py", "def f():\n    from rehearsal.local_slack import World"),
         (crossings, "daemon/app.py", "import rehearsal"),
         (crossings, "daemon/soul/x.py", "import config"),
         (crossings, "daemon/mind/x.py", "from aiohttp import web"),

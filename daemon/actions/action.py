@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from daemon.engine.event import digest
 from daemon.ism import Finish, ISMResult
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.asking import Came, Schema
+from daemon.mind.asking_model import Came, Schema
 from daemon.ports import Role
 from daemon.process import Turn
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.actions.action import Definition
-from daemon.actions.asking import ask_person, escalate, schedule
 from daemon.actions.commands import all_commands
+from daemon.actions.escalation import ask_person, escalate, schedule
 from daemon.actions.function import ActionFunction, Expert, Means
 from daemon.actions.help_command import help_command
-from daemon.actions.memories import read_thread, remember, search_memory
-from daemon.actions.reading import read_deeply
+from daemon.actions.memory_actions import read_thread, remember, search_memory
+from daemon.actions.read_deeply import read_deeply
 from daemon.actions.registry import Registry
 from daemon.actions.research import research
 from daemon.actions.thinking import respond, think

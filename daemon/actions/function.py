@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 
 from daemon.actions.action import ActionContext, Args, Definition, Outcome, Perform, Run
-from daemon.actions.shelf import Shelf
+from daemon.actions.sources import Shelf
 from daemon.ism import Finish, ISMResult
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import remember

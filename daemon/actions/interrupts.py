@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from daemon.engine.event import Entry, only
 from daemon.kinds import Message, Said, StopAsked
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.asking import ended_by, quiet
+from daemon.mind.asking_model import ended_by, quiet
 from daemon.mind.figures import traced
 from daemon.mind.recall import remember
 from daemon.mind.steps import extract

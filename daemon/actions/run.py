@@ -23,7 +23,7 @@ from daemon.kinds import Limited, ModelCall, RunEnded
 from daemon.limits import CONTINUE
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.acting import Bound
-from daemon.mind.asking import Came, Schema
+from daemon.mind.asking_model import Came, Schema
 from daemon.mind.choosing import CHOOSING, result_of, wording
 from daemon.mind.consent import DAY, consent
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook

@@ -16,13 +16,13 @@ import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
-from daemon.claude.answer import CHARACTERS, Answer
 from daemon.claude.failure import FAILURES, Broken, after, detail, failure
 from daemon.claude.models import cost, model
 from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, plain, request
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
+from daemon.claude.streamed import CHARACTERS, Answer
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
 from daemon.reply import Reply, Usage

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from daemon.claude.answer import Answer
+from daemon.claude.streamed import Answer
 
 TRIES = 3
 """How often a call is sent at the most."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.console.events import cut, lines_of
+from daemon.console.event_stream import cut, lines_of
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, Waiting

@@ -15,8 +15,8 @@ from datetime import date, timedelta
 from itertools import islice
 from typing import Any
 
-from daemon.console.conversations import Conversation, Conversations, Wanted
-from daemon.console.events import cut, lines_of
+from daemon.console.conversation_list import Conversation, Conversations, Wanted
+from daemon.console.event_stream import cut, lines_of
 from daemon.console.noted import Noted
 from daemon.console.paging import Pages, Place
 from daemon.console.search import has_all
@@ -25,7 +25,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.kinds import INNER, Answered, Asked, Opened, Said, Spoken, TurnBegan
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 
 LONGEST = 280

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from daemon.console.conversations import Wanted
+from daemon.console.conversation_list import Wanted
 from daemon.console.guard import refuse
 from daemon.console.overview import Overview
 from daemon.console.routes import number

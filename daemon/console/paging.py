@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.console.events import brief
+from daemon.console.event_stream import brief
 from daemon.console.readers import ROOM
 from daemon.console.search import holds, pattern, words_in
 from daemon.engine.beside import Beside

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from daemon.console.events import Streams, brief
+from daemon.console.event_stream import Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.console.inside import Inside
 from daemon.console.paging import MOST, PAGE, Pages, Place

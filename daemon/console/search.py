@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from daemon.console.events import brief
+from daemon.console.event_stream import brief
 from daemon.engine.event import Entry, Event
 from daemon.kinds import ModelCall
 

@@ -19,7 +19,7 @@ FILES = 32
 
 
 class Refused(Exception):
-    """The file cannot be read; the text is a key of daemon/documents/refusal.py."""
+    """The file cannot be read; the text is a key of daemon/documents/unreadable.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

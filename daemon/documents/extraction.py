@@ -15,7 +15,7 @@ from pathlib import Path
 
 from daemon.documents.confined import Room
 from daemon.documents.document import DocumentError
-from daemon.documents.refusal import REFUSED
+from daemon.documents.unreadable import REFUSED
 
 PROJECT = Path(__file__).parent.parent.parent
 CHUNK = 2**16

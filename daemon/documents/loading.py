@@ -13,7 +13,7 @@ from daemon.documents.decoding import BLANK, decode, text_pieces
 from daemon.documents.document import Document, DocumentError, clean_name, in_parts, pages
 from daemon.documents.extraction import extract
 from daemon.documents.formats import kind_of_text, misnamed, recognise
-from daemon.documents.refusal import noted
+from daemon.documents.unreadable import noted
 
 MOST_BYTES = 100 * 2**20
 """A larger file is not even looked at."""

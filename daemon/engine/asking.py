@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
+from daemon.engine.durable_steps import Steps
 from daemon.engine.event import Entry, Input, fingerprint, seqs_of
 from daemon.engine.exceptions import Suspended
 from daemon.engine.execution import is_watch
 from daemon.engine.keys import part
 from daemon.engine.kinds import Answered, Asked, Match, Received, Waiting, Withdrawn, Woke
-from daemon.engine.steps import Steps
 
 Q = TypeVar("Q", bound=Asked)
 A = TypeVar("A", bound=Answered)

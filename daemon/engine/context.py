@@ -1,7 +1,7 @@
 """What a process does its steps with. A step that is recorded is read back, and never done again.
 
 A context belongs to one task; what runs in parallel gets contexts of its own, by `within` and `gather`.
-Steps stand in `steps.py`, what waits in `asking.py`, and here what concerns other threads.
+Steps stand in `durable_steps.py`, what waits in `asking.py`, and here what concerns other threads.
 """
 
 from __future__ import annotations

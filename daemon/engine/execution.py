@@ -30,7 +30,7 @@ from daemon.engine.kinds import (
     Woke,
 )
 from daemon.engine.outage import Around, Outages
-from daemon.engine.record import Record
+from daemon.engine.recorded import Record
 from daemon.engine.unawaited import Unawaited, patiently
 from daemon.engine.writer import Fence
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Conflict, Fenced, JournalError
 from daemon.engine.journal import Clock, Draft, Journal
-from daemon.engine.record import Record
+from daemon.engine.recorded import Record
 
 T = TypeVar("T")
 PATIENCE = 600

@@ -12,9 +12,9 @@ from operator import itemgetter
 from typing import Any
 
 from daemon.engine.blanking import mark_of
+from daemon.engine.journal_rules import RULES, Ledger, Rule
 from daemon.engine.reading import Reading
 from daemon.engine.rows import entry_of, seqs_in
-from daemon.engine.rules import RULES, Ledger, Rule
 from daemon.engine.tables import Stored
 
 Findings = Iterator[tuple[int, str, str]]

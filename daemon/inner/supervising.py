@@ -30,7 +30,7 @@ from daemon.inner.isolation import isolated, isolates
 from daemon.inner.masking import masked
 from daemon.inner.process_folder import KEPT, LATE, ending, folder_of, holder, tidy
 from daemon.inner.process_log import CLEANUP, ProcessLog
-from daemon.inner.telling import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
+from daemon.inner.process_outcome import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
 from daemon.kinds import CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
 from daemon.recipe import Recipe
 

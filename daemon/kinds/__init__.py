@@ -8,6 +8,14 @@ from __future__ import annotations
 
 from daemon.engine.event import Event
 from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
+from daemon.kinds.housekeeping import (
+    CaughtUp,
+    Fault,
+    ReadOn,
+    StatusCleared,
+    Text,
+    TextSet,
+)
 from daemon.kinds.inner import (
     INNER,
     INNER_WAIT,
@@ -23,14 +31,6 @@ from daemon.kinds.inner import (
     TickDue,
     Ticked,
     ToSay,
-)
-from daemon.kinds.lives import (
-    CaughtUp,
-    Fault,
-    ReadOn,
-    StatusCleared,
-    Text,
-    TextSet,
 )
 from daemon.kinds.perceptions import (
     Afterthought,
@@ -76,7 +76,7 @@ from daemon.kinds.thoughts import (
     Unsaid,
     stretch_key,
 )
-from daemon.kinds.turns import (
+from daemon.kinds.turn_events import (
     Answered,
     Asked,
     CarriedOver,

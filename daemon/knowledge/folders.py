@@ -15,7 +15,7 @@ from sqlite3 import Connection
 from types import TracebackType
 from typing import Self, TypeVar
 
-from daemon.knowledge.files import File, files
+from daemon.knowledge.folder_files import File, files
 from daemon.knowledge.index import TOKENS, indexed, question, shown
 
 MOST_FILES = 20_000

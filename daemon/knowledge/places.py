@@ -1,4 +1,4 @@
-"""Which conversations there are, and what of one may be known in another. For memories.py and people.py."""
+"""Which conversations there are, and what of one may be known in another."""
 
 from __future__ import annotations
 

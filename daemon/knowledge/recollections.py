@@ -18,7 +18,7 @@ from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import Corrected, NotesShown, Opened, Remembered, Said
 from daemon.knowledge.naming import Naming
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Channel
 from daemon.knowledge.projection import Projection
 from daemon.knowledge.views import Knows, Views

@@ -15,7 +15,7 @@ from daemon.kinds import MoodChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import PLAINLY, Answer
-from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
+from daemon.mind.asking_model import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound
 from daemon.mind.listening import Listening
 from daemon.mind.prompting import feeling, in_sections, situated

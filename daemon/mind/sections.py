@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from daemon.mind.frames import Frame, Text
+from daemon.mind.growing import Frame, Text
 from daemon.mind.marks import THOUGHTS, Mark, Token
 from daemon.mind.scanner import Scanner
 from daemon.mind.tags import SAY

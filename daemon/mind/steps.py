@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import MONOLOGUE, Answer
-from daemon.mind.asking import Ask, openly, speechless
+from daemon.mind.asking_model import Ask, openly, speechless
 from daemon.mind.choice import Unreadable, json_values
 from daemon.mind.choosing import fenced, wrong_in
 from daemon.mind.pipeline import converse

@@ -12,7 +12,7 @@ from typing import Any
 
 from daemon.actions.registry import Registry
 from daemon.actions.run import Player
-from daemon.actions.shelf import Shelf
+from daemon.actions.sources import Shelf
 from daemon.errors import UNLOADED, unloaded
 from daemon.mind.playbook import NAME as PLAIN
 from daemon.mind.playbook import PLAYBOOKS

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from daemon.actions.interrupts import look, tell_stopped
 from daemon.actions.open_context import OpenContext
-from daemon.actions.reading import Cited, Read, Reading, ToRead, told
-from daemon.actions.shelf import Shelf
+from daemon.actions.read_deeply import Cited, Read, Reading, ToRead, told
+from daemon.actions.sources import Shelf
 from daemon.kinds import Limited
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory

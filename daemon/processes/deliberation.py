@@ -16,7 +16,7 @@ from daemon.engine.event import only, seqs_of
 from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
-from daemon.mind.asking import cut_short, sentence, standing, stopped, without_question
+from daemon.mind.asking_model import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound, consent, named
 from daemon.mind.open_thought import Thinking, Thought, last_plan
 from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of

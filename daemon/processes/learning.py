@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from daemon.kinds import PersonLearned
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import LEARNING
-from daemon.mind.asking import quiet
+from daemon.mind.asking_model import quiet
 from daemon.mind.recall import fenced, plain
 from daemon.mind.steps import instruction
 from daemon.mind.wording import worded

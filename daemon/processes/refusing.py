@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.asking import sentence
+from daemon.mind.asking_model import sentence
 from daemon.process import MentalProcess, Turn, Words
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}

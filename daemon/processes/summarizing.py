@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from daemon.kinds import ContextCleared, Gathered
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import SUMMARIZING
-from daemon.mind.asking import quiet
+from daemon.mind.asking_model import quiet
 from daemon.mind.steps import summarize
 from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.environment import Bounds, Execution, Function, SandboxError
-from daemon.sandbox.calls import Calls
 from daemon.sandbox.cells import NAMES, cut
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
+from daemon.sandbox.host_calls import Calls
 from daemon.sandbox.values import HELD, crossing
 from daemon.sandbox.work import Process, Watch, Work
 

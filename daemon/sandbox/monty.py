@@ -30,7 +30,7 @@ from pydantic_monty import (
 from daemon.environment import USUAL, Bounds, Execution, Function, Sandbox, SandboxError
 from daemon.sandbox.cell import Cell, prepared, shim
 from daemon.sandbox.cells import Output
-from daemon.sandbox.feed import Feed, Stopped, TooManyCalls
+from daemon.sandbox.monty_run import Feed, Stopped, TooManyCalls
 from daemon.sandbox.values import crossing, plain, refuse, weight
 
 T = TypeVar("T")

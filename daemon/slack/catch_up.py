@@ -19,11 +19,11 @@ from daemon.kinds import CaughtUp, Opened, Said
 from daemon.slack.archive import Archive
 from daemon.slack.inbox import Inbox
 from daemon.slack.missed import Missed, Progress
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import note
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.watermarks import Marks, marks
 from daemon.slack.web import pause
-from daemon.slack.workspace import Workspace
 
 DORMANT = 30 * 86_400.0
 """Seconds without a word, after which a thread of the soul's is not asked for replies any more."""

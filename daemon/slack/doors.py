@@ -19,10 +19,10 @@ from daemon.kinds import AudienceNoted, Opened, thread_key
 from daemon.ports import Hold
 from daemon.slack.audience import Audiences
 from daemon.slack.names import DM, Whereabouts
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import open_channel, place_of
 from daemon.slack.refusals import NOT_SLACK, OUT_OF_REACH, final, why
 from daemon.slack.web import Web, free, members
-from daemon.slack.workspace import Workspace
 
 T = TypeVar("T")
 PAGES = 10

@@ -17,11 +17,11 @@ from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Earlier, Heard
 from daemon.slack.archive import spoken
 from daemon.slack.message import Message
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import opened, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item, pages
 from daemon.slack.words import command
-from daemon.slack.workspace import Workspace
 
 LAST = 100
 """Messages that are taken from before a call in a thread, besides the root."""

@@ -21,18 +21,18 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.kinds import moment, thread_key
 from daemon.slack.audience import Audiences, changed_in
+from daemon.slack.chatter import Noticing
 from daemon.slack.meant import meant
 from daemon.slack.message import Message, message_of, reaction_of
 from daemon.slack.names import Words
-from daemon.slack.noticing import Noticing
 from daemon.slack.order import Order
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import opened, write_down
 from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
-from daemon.slack.stopping import Stop, heeded, is_late, stop_of, thread_of
+from daemon.slack.stop_signals import Stop, heeded, is_late, stop_of, thread_of
 from daemon.slack.words import command
-from daemon.slack.workspace import Workspace
 
 BOTS = "bots"
 """Stands for all of them where messages are put in order."""

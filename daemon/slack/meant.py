@@ -12,7 +12,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import Asked, Opened
 from daemon.slack.message import Message
 from daemon.slack.policy import Me
-from daemon.slack.stopping import at_work, is_late
+from daemon.slack.stop_signals import at_work, is_late
 from daemon.slack.words import command
 from daemon.soul.taking import is_newer, may_answer, onward
 

@@ -23,10 +23,10 @@ from daemon.limits import DAY
 from daemon.ports import Files
 from daemon.slack.archive import Archive, at, live_threads, spoken
 from daemon.slack.message import Message
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import permalink, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
 from daemon.slack.web import Item
-from daemon.slack.workspace import Workspace
 
 MOST_FILES = 20
 """Files that are read at once."""

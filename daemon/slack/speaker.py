@@ -20,6 +20,7 @@ from daemon.slack.archive import at
 from daemon.slack.checklist import checklist
 from daemon.slack.doors import open_direct
 from daemon.slack.draft import EVENT, GONE, Draft
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.pages import cut, pages
 from daemon.slack.payload import object_in, told
 from daemon.slack.place import OURS
@@ -29,7 +30,6 @@ from daemon.slack.status import Status
 from daemon.slack.stream import Stream
 from daemon.slack.web import Item, Method
 from daemon.slack.web import pages as pages_of
-from daemon.slack.workspace import Workspace
 
 NO_STREAM = LACKING | {
     LIMITED,

@@ -24,20 +24,20 @@ from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
 from daemon.slack.doors import Doors
-from daemon.slack.files import SlackFiles
 from daemon.slack.guests import Guests
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.line import Hearing
 from daemon.slack.names import People
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import permalink
 from daemon.slack.policy import Allowed, Me
 from daemon.slack.refusals import Scopes
+from daemon.slack.shared_files import SlackFiles
 from daemon.slack.shelf import SlackShelf
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT
-from daemon.slack.workspace import Workspace
 
 BOLT = "daemon.slack.bolt"
 

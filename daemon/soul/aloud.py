@@ -8,7 +8,7 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall, Spoken
 from daemon.mind.answer import speaks
-from daemon.soul.message import speech_of
+from daemon.soul.utterance import speech_of
 
 
 def aloud(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | Spoken]]:

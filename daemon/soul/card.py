@@ -13,8 +13,8 @@ from daemon.engine.event import Entry, fingerprint
 from daemon.engine.keys import part
 from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
 from daemon.kinds import CardBegan, CardMissed, CardShown, Planned, TransitionTaken
-from daemon.soul.message import RECEIPT, own_since, with_key
 from daemon.soul.scope import Scope
+from daemon.soul.utterance import RECEIPT, own_since, with_key
 
 PATIENT = 2
 """Failures of a turn, some seconds, after which it goes on without this change of its card."""

@@ -15,9 +15,9 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import recall
 from daemon.soul import questions
 from daemon.soul.aloud import aloud
-from daemon.soul.message import is_broken_off
 from daemon.soul.taking import THINKING, in_order
 from daemon.soul.turn import Turn
+from daemon.soul.utterance import is_broken_off
 
 
 def completed(turn: Turn) -> TurnEnded:

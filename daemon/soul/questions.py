@@ -16,8 +16,8 @@ from daemon.mind.recall import plain, recall, remember
 from daemon.ports import Choices
 from daemon.process import NO_ANSWER, Answer, Question
 from daemon.soul import errand, wishes
-from daemon.soul.message import speech_of
 from daemon.soul.tree import watches_of
+from daemon.soul.utterance import speech_of
 from daemon.soul.voice import Voice
 
 SAY = "say"

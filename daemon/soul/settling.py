@@ -8,7 +8,7 @@ from typing import Any
 from daemon.engine.event import Entry, only, seqs_of
 from daemon.kinds import CardBegan, SpeechBegan
 from daemon.soul import card
-from daemon.soul.message import speech_of
+from daemon.soul.utterance import speech_of
 from daemon.soul.voice import Voice
 
 

@@ -11,8 +11,8 @@ from daemon.engine.event import Entry, fingerprint
 from daemon.engine.keys import part
 from daemon.kinds import Spoken, Unsaid
 from daemon.ports import Choices, Page
-from daemon.soul.message import RECEIPT, STARTED, Message, is_broken_off
 from daemon.soul.scope import Scope
+from daemon.soul.utterance import RECEIPT, STARTED, Message, is_broken_off
 
 LONGEST_STREAM = 225.0
 """Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""

@@ -1,6 +1,6 @@
 """What model calls have used, and which bound that reaches: values and pure folds.
 
-Called by budget.py (for a day) and limits.py (for an execution and a thread).
+Called by budget.py (for a day) and gauge.py (for an execution and a thread).
 """
 
 from __future__ import annotations

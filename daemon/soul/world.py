@@ -9,11 +9,11 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.ports import LLM, Clock, Onlookers, Readings, Speaker, Surroundings
 from daemon.process import Process
 from daemon.soul.budget import Budget
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from rehearsal.api.call import Call, Method
-from rehearsal.api.status import mark_session
+from rehearsal.api.set_status import mark_session
 from rehearsal.blocks import accepted
 from rehearsal.channels import Channel, channel_named, joined_channel
 from rehearsal.events import changed, deleted, post, root_of, tell
 from rehearsal.messages import FOREVER, TOMBSTONE, Message, find, message_json, put, remove, replies
 from rehearsal.people import PEOPLE, TEAM, TEAM_URL
 from rehearsal.refusal import Refused
-from rehearsal.store import ts_of
+from rehearsal.workspace_store import ts_of
 
 TEXT_MOST = 40_000
 UPDATE_MOST = 4_000

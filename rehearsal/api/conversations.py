@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rehearsal.api.call import Call, Method
-from rehearsal.api.pages import Span, page, span
+from rehearsal.api.cursors import Span, page, span
 from rehearsal.channels import (
     TYPES,
     Channel,

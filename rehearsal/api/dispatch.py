@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.api import chat, conversations, reactions, status, uploads, users
+from rehearsal.api import chat, conversations, reactions, set_status, uploads, users
 from rehearsal.api.call import Call, arguments, caller_of
 from rehearsal.faults import Value
 from rehearsal.people import Caller
@@ -22,7 +22,7 @@ METHODS = {
     **conversations.METHODS,
     **users.METHODS,
     **reactions.METHODS,
-    **status.METHODS,
+    **set_status.METHODS,
     **uploads.METHODS,
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rehearsal.api.call import Call, Method
 from rehearsal.api.conversations import visible
-from rehearsal.api.pages import page
+from rehearsal.api.cursors import page
 from rehearsal.channels import channel_json
 from rehearsal.people import (
     APPS,

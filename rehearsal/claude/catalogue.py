@@ -6,7 +6,7 @@ from functools import partial
 
 from aiohttp import web
 
-from rehearsal.claude.stream import error
+from rehearsal.claude.wire_format import error
 from rehearsal.switchboard import Switchboard
 
 NUMBER = "req_rehearsal_models"

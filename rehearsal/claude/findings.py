@@ -11,9 +11,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from rehearsal.claude.hits import best
+from rehearsal.claude.phrasing import several, together
 from rehearsal.claude.task import Task
 from rehearsal.claude.wanted import looked_for
-from rehearsal.claude.wording import several, together
 
 BY_UNIT = re.compile(r"(?:How many|Which) (letters|vowels|consonants|words) are in “([^“”]+)”\?")
 SPEAKS = re.compile(r"What speaks (for|against) “([^“”]+)”\?")

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 
 from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, SELF, Asked, Section
-from rehearsal.claude.choosing import FILES, LOOKS, is_deed, topics
 from rehearsal.claude.hits import Hit, avoided, best, holds
-from rehearsal.claude.reading import BEGINS, is_to_be_read, told
+from rehearsal.claude.long_reading import BEGINS, is_to_be_read, told
+from rehearsal.claude.phrasing import short, together, untagged
+from rehearsal.claude.picking import FILES, LOOKS, is_deed, topics
 from rehearsal.claude.wanted import looked_for
-from rehearsal.claude.wording import short, together, untagged
 
 SCRIPT = "rehearsal script"
 CONFESSION = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules, and all around me is real."

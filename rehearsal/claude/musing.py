@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rehearsal.claude.phrasing import several, short, together
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.wanted import looked_for
-from rehearsal.claude.wording import several, short, together
 
 CONTEXT = re.compile(r'<context n="\d" name="(\w+)">\n(.*?)\n</context>', re.S)
 NOTE = re.compile(r"<note ([^<>]*)>\n(.*?)\n</note>", re.S)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from rehearsal.clock import Clock
+from rehearsal.timekeeping import Clock
 
 Body = Mapping[str, Any]
 CHARACTERS = 3

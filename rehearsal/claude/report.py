@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from rehearsal.claude.phrasing import several, together
 from rehearsal.claude.wanted import COMMON, WORD
-from rehearsal.claude.wording import several, together
 
 HOW = "I looked for these words alone, in singular and plural."
 GLANCED = "I looked it over, and counted its words."

@@ -25,15 +25,15 @@ from rehearsal.claude.asked import (
     asked,
     spoken,
 )
-from rehearsal.claude.choosing import LOOKS, choice, is_choice
 from rehearsal.claude.deliberating import deliberated
 from rehearsal.claude.lines import ABOUT_YOU, BAD_IDEA, THANKS, chosen, quotable, spoken_line, turned
+from rehearsal.claude.long_reading import is_wish, looked_up, read_on, wish
 from rehearsal.claude.musing import mused
+from rehearsal.claude.phrasing import together
+from rehearsal.claude.picking import LOOKS, choice, is_choice
 from rehearsal.claude.prompt import Body, last_text
-from rehearsal.claude.reading import is_wish, looked_up, read_on, wish
 from rehearsal.claude.schema import Schema, instance
 from rehearsal.claude.wanted import MENTION, looked_for
-from rehearsal.claude.wording import together
 
 SUMMARY = re.compile(r"\bsummar(y|ies|i[sz]e)\b", re.I)
 ABOUT = re.compile(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rehearsal.claude.wording import together
+from rehearsal.claude.phrasing import together
 
 MOST = 12
 """Parts that are worked out; more are named in the answer, and left out."""

@@ -13,15 +13,15 @@ from typing import Any, Literal
 
 from aiohttp import web
 
+from rehearsal.claude.bad_request import MUST_THINK, objection
 from rehearsal.claude.catalogue import catalogue, key_of, refusal
 from rehearsal.claude.cue import Cue, bare, failure, spoiled
 from rehearsal.claude.prompt import CHARACTERS, Body, Cache
-from rehearsal.claude.rules import MUST_THINK, objection
 from rehearsal.claude.script import answer
-from rehearsal.claude.stream import Take, chunks, closing, delta, error, frame, message, opening
-from rehearsal.clock import Clock
+from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, message, opening
 from rehearsal.faults import MODEL_FAULTS
 from rehearsal.switchboard import Switchboard, expose
+from rehearsal.timekeeping import Clock
 from rehearsal.wire import hang_up, parsed
 
 PACE = 0.02

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from daemon.actions.action import Run
-from daemon.actions.memories import (
+from daemon.actions.memory_actions import (
     LETTERS,
     read_thread,
     remember,

@@ -16,7 +16,7 @@ from daemon.documents.citing import check
 from daemon.documents.document import Document, clean_name, in_parts
 from daemon.mind.writing import written
 from daemon.sandbox.syntax import needs_cpython
-from rehearsal.claude.reading import final
+from rehearsal.claude.long_reading import final
 from rehearsal.claude.report import findings
 from rehearsal.claude.script import answer
 from rehearsal.claude.survey import cell, survey

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from daemon.claude.models import CHOSEN, KNOWN, Model, model
 from daemon.claude.request import WORDLESS, request
 from daemon.memory import Memory, WorkingMemory, working_memory
-from rehearsal.claude.rules import objection
+from rehearsal.claude.bad_request import objection
 
 SONNET, LOCAL = model("claude-sonnet-5-5"), model("llama-4")
 SCHEMA = {

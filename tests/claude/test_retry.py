@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from daemon.claude.answer import Answer
 from daemon.claude.client import FIRST, LONGEST, Claude
 from daemon.claude.retry import BACKOFF, TRIES, pause
+from daemon.claude.streamed import Answer
 from daemon.engine.exceptions import Fenced
 from daemon.reply import Usage
 from rehearsal.claude.understudy import Understudy

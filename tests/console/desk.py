@@ -21,8 +21,8 @@ from daemon.kinds import SOUL_KINDS, Opened
 from daemon.limits import InnerLimits
 from daemon.ports import Clock
 from daemon.within import index_of, state_of
+from rehearsal.local_slack import World
 from rehearsal.people import SOUL, TEAM
-from rehearsal.world import World
 from tests.console.site import rebuild
 
 STATE: Mapping[str, Any] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.console.events import TAIL
+from daemon.console.event_stream import TAIL
 from daemon.kinds import Opened
 from daemon.server import url_of
 from tests.attention import PATIENCE

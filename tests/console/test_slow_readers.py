@@ -6,7 +6,7 @@ import asyncio
 import socket
 from pathlib import Path
 
-from daemon.console.events import KEPT, MOST, Events
+from daemon.console.event_stream import KEPT, MOST, Events
 from daemon.console.readers import ROOM
 from daemon.engine.event import Entry
 from daemon.kinds import Message

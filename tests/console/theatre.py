@@ -17,9 +17,9 @@ from daemon.ports import Open
 from daemon.process import Process
 from daemon.project import root
 from rehearsal.claude.understudy import Understudy
+from rehearsal.local_slack import World
 from rehearsal.people import SOUL
 from rehearsal.tour import FILES, OWNER, SAMPLES, Tour
-from rehearsal.world import World
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ AGAIN = (
     ),
     rule(
         "answered: they are told of an outage, too",
-        "soul/outage.py",
+        "soul/unreachable.py",
         "turn.must_answer or bool(turn.execution.entries(Answered))",
         "turn.must_answer",
         "tests/stories/test_answered.py::test_of_an_outage_they_are_told",
@@ -171,14 +171,14 @@ BRANCHES = (
     ),
     rule(
         "a branch is told that its root gave up to ask",
-        "soul/program.py",
+        "soul/soul_program.py",
         '        await turn.relay(NO_ANSWER)\n        await turn.became("refused")\n',
         '        await turn.became("refused")\n',
         BRANCH + "test_what_asks_for_it_is_given_up_and_the_branch_is_told",
     ),
     rule(
         "a branch is told that its root may not speak any more",
-        "soul/program.py",
+        "soul/soul_program.py",
         '        await turn.relay(NO_ANSWER)\n        await turn.became("refused")\n',
         "        if not ending.is_refused(turn):\n"
         "            await turn.relay(NO_ANSWER)\n"

@@ -42,14 +42,14 @@ ASKING: tuple[Mutant, ...] = (
     ),
     rule(
         "what was let go of loses its buttons, though its turn is stopped",
-        "soul/program.py",
+        "soul/soul_program.py",
         "for gone in only(Withdrawn, done):",
         "for gone in list[Entry[Withdrawn]]():",
         "tests/stories/test_limits.py::test_a_stop_that_fails_halfway_and_is_stopped_takes_them_away_all_the_same",
     ),
     rule(
         "what was let go of loses its buttons, though its turn is given up when all was said",
-        "soul/program.py",
+        "soul/soul_program.py",
         """            await _let_go(turn)
             if not was_answered:
                 await""",

@@ -31,7 +31,7 @@ CARD: tuple[Mutant, ...] = (
     ),
     rule(
         "a card: one that is given up is settled, though there was an answer",
-        "soul/program.py",
+        "soul/soul_program.py",
         "            was_answered = ending.was_answered(turn)\n"
         "            await settling.settle_card(turn)\n",
         "            was_answered = ending.was_answered(turn)\n",

@@ -16,7 +16,7 @@ CUT_OFF = (
     ),
     rule(
         "only what grows is too old to grow",
-        "soul/message.py",
+        "soul/utterance.py",
         "self._grows_since: float | None = None",
         "self._grows_since: float | None = 0.0",
         AGAIN + "test_what_was_killed_long_ago_is_told_anew_in_one_message",
@@ -37,7 +37,7 @@ CUT_OFF = (
     ),
     rule(
         "the journal does not end an answer that is being heard",
-        "soul/message.py",
+        "soul/utterance.py",
         "with suppress(JournalError):",
         "with suppress():",
         AGAIN + "test_an_answer_that_the_journal_could_not_take_is_not_paid_again",

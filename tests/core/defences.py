@@ -107,14 +107,14 @@ CALLS = (
     ),
     rule(
         "answer-lost: in doubt, what was said is looked for",
-        "soul/message.py",
+        "soul/utterance.py",
         "if self._ts is None and intent and (self._doubt or",
         "if False and (self._doubt or",
         f"{STRUCK}[answer-lost]",
     ),
     rule(
         "answer-lost: a stream that nobody claims is adopted",
-        "soul/message.py",
+        "soul/utterance.py",
         "if not posted.key and posted.ts not in claimed",
         "if False",
         f"{LONG}test_what_slack_does_in_the_middle_is_made_good[answer-lost-chat.startStream]",
@@ -135,7 +135,7 @@ CALLS = (
     ),
     rule(
         "down: that Slack took nothing is not the fault of a turn",
-        "soul/program.py",
+        "soul/soul_program.py",
         "return not isinstance(error, SpeechFailed)",
         "return True",
         f"{TROUBLE}test_some_minutes_without_slack_cost_neither_the_answer_nor_a_second_call",
@@ -181,7 +181,7 @@ THINKING = (
     ),
     rule(
         "overloaded: who waits is answered later",
-        "soul/outage.py",
+        "soul/unreachable.py",
         "return WAITS[min(tries, len(WAITS) - 1)]",
         "return None",
         f"{STRUCK}[overloaded]",
@@ -245,7 +245,7 @@ THINKING = (
     ),
     rule(
         "slow: how long it has grown is told by a clock that nobody sets",
-        "soul/message.py",
+        "soul/utterance.py",
         "self._scope.world.clock.steady() - self._grows_since",
         "self._scope.world.clock.now() - (self.intent.at if self.intent else 0.0)",
         f"{LONG}test_so_it_does_where_the_time_of_the_machine_is_set_back_meanwhile",

@@ -18,35 +18,35 @@ AGAINST = "tests/stories/test_again.py::test_"
 REPLAY: tuple[Mutant, ...] = (
     rule(
         "engine: what a step asks is compared when it is read back",
-        "engine/record.py",
+        "engine/recorded.py",
         "if fingerprint and entry.event.fingerprint != fingerprint:",
         "if False:",
         f"{AGAIN}[yes to X is not yes to Y]",
     ),
     rule(
         "engine: what returns must have read all that is recorded",
-        "engine/record.py",
+        "engine/recorded.py",
         'left = [key for key in self._unread if key.startswith(f"{path}/")]',
         "left = []",
         f"{AGAIN}[early return]",
     ),
     rule(
         "engine: a new step passes by none that is recorded",
-        "engine/record.py",
+        "engine/recorded.py",
         "            if there in line and not is_part(unread):",
         "            if False:",
         f"{AGAIN}[a step is inserted]",
     ),
     rule(
         "engine: what was finished before a restart is taken over",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "old = self.execution.record.take_over(asked, finished)",
         "old = None",
         f"{AGAIN}[what was done is read]",
     ),
     rule(
         "engine: what is named by content stands alone",
-        "engine/record.py",
+        "engine/recorded.py",
         "            if by_content(above):\n                break",
         "            if False:\n                break",
         f"{AGAIN}[another order, and one more]",
@@ -67,7 +67,7 @@ REPLAY: tuple[Mutant, ...] = (
     ),
     rule(
         "engine: code that swallows the end of its turn cannot go on",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "        if self._latched:\n            raise self._latched",
         "        if False:\n            raise self._latched",
         f"{FAILING}code_that_swallows_the_end_of_its_turn_does_not_go_on",
@@ -102,7 +102,7 @@ REPLAY: tuple[Mutant, ...] = (
     ),
     rule(
         "engine: an effect of unknown outcome is not repeated",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "doubtful = begun.seq < self.execution.epoch and not repeatable",
         "doubtful = False",
         f"{KILLS}[0-order]",
@@ -202,7 +202,7 @@ OUTAGES: tuple[Mutant, ...] = (
     ),
     rule(
         "outage: that it was given up is recorded",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "            return await self.execution.append(event, key)\n        if isinstance(done, Entry):",
         "            raise\n        if isinstance(done, Entry):",
         f"{OUTAGE}what_was_given_up_is_not_tried_again",

@@ -137,7 +137,7 @@ WAITS: tuple[Mutant, ...] = (
     ),
     rule(
         "inner life: a tick that failed is followed by another",
-        "soul/program.py",
+        "soul/soul_program.py",
         "            await _tick_failed(turn)\n",
         "            pass\n",
         f"{AGAIN}[inner-life-fails]",

@@ -16,7 +16,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.worker import SWEEP, Worker
 from daemon.inner.notes import Notes
 from daemon.kinds import INNER, SOUL_KINDS, Asked, Heard, Message, Opened, Press, Said, StopAsked
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import PERSON, THREAD, TURN
 from daemon.mind.wording import catalogue
@@ -28,10 +28,10 @@ from daemon.slack.meant import meant
 from daemon.slack.message import Message as Shown
 from daemon.slack.policy import Me
 from daemon.soul.budget import Budget
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
-from daemon.soul.program import Soul
 from daemon.soul.reach import Reach
+from daemon.soul.soul_program import Soul
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living

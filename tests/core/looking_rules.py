@@ -23,14 +23,14 @@ LOOKING: tuple[Mutant, ...] = (
     ),
     rule(
         "a stop ends the call in flight",
-        "soul/program.py",
+        "soul/soul_program.py",
         "        if _is_stop(entry):\n            return True\n        if isinstance(entry",
         "        if isinstance(entry",
         "stopped-short/kills",
     ),
     rule(
         "an answer goes to the body that asked",
-        "soul/program.py",
+        "soul/soul_program.py",
         "                answers=taken.resumes.key,\n",
         "",
         "asked/kills",
@@ -72,7 +72,7 @@ LOOKING: tuple[Mutant, ...] = (
     ),
     rule(
         "an afterthought yields to whoever speaks",
-        "soul/program.py",
+        "soul/soul_program.py",
         "        return entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)\n",
         "        return False\n",
         "afterthought/kills",
@@ -122,7 +122,7 @@ LOOKING: tuple[Mutant, ...] = (
     ),
     rule(
         "while a body replays nothing new stands in its way",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "if found or self.execution.record.replaying:",
         "if found:",
         "bounded/kills",

@@ -35,7 +35,7 @@ OPEN: tuple[Mutant, ...] = (
     ),
     rule(
         "open thought: a branch that is stopped while it fails has ended",
-        "soul/program.py",
+        "soul/soul_program.py",
         '            await ctx.end_thread("", "cancelled")\n',
         "            pass\n",
         f"{DEEDS}a_branch_that_fails_when_it_is_stopped_has_ended",
@@ -56,7 +56,7 @@ OPEN: tuple[Mutant, ...] = (
     ),
     rule(
         "open thought: calls on their way count",
-        "soul/limits.py",
+        "soul/gauge.py",
         "on_their_way = replace(spent, calls=spent.calls + self._calling[root])",
         "on_their_way = spent",
         FIFTY,
@@ -175,7 +175,7 @@ OPEN: tuple[Mutant, ...] = (
     ),
     rule(
         "a stop: what fails and is stopped ends its branches, too",
-        "soul/program.py",
+        "soul/soul_program.py",
         "        if stops and turn.thread != INNER:\n",
         "        if False:\n",
         f"{STOPS}a_stop_of_a_turn_that_fails_ends_the_branches_too",

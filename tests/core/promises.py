@@ -152,7 +152,7 @@ SPEAKS = (
     ),
     rule(
         "an answer that is too long says so",
-        "claude/answer.py",
+        "claude/streamed.py",
         "        if self.stop_reason in CUT:\n",
         "        if False:\n",
         "tests/stories/test_model_answers.py::"
@@ -185,7 +185,7 @@ KEEPS = (
     ),
     rule(
         "each conversation hears of an outage",
-        "soul/outage.py",
+        "soul/unreachable.py",
         "if waits and turn.addressed:",
         "if waits and turn.addressed and turn.silent:",
         "tests/stories/test_account_later.py::test_each_message_of_a_dm_hears_of_an_outage_and_each_thread_once",
@@ -229,7 +229,7 @@ KEEPS = (
     ),
     rule(
         "verify: a receipt is there once",
-        "engine/rules.py",
+        "engine/journal_rules.py",
         "seq in entry.closes[:n] or not ledger.is_pending(seq)",
         "False",
         f"{FORGED}[doubled]",
@@ -268,7 +268,7 @@ SHOWS = (
     ),
     rule(
         "whatever ends a turn, nothing of it is shown any more",
-        "soul/program.py",
+        "soul/soul_program.py",
         "        finally:\n            turn.show(after)\n",
         "        finally:\n            pass\n",
         "tests/stories/test_status.py::test_while_a_question_waits_nobody_is_at_work",

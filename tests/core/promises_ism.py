@@ -122,7 +122,7 @@ INTERRUPTS = (
     ),
     rule(
         "a sign stops for whoever began it or an owner",
-        "slack/stopping.py",
+        "slack/stop_signals.py",
         'if stop.by == "button" or stop.user in owners:',
         "if True:",
         STOPS + "test_a_sign_stops_for_whoever_began_it_or_an_owner[bob-False]",

@@ -49,7 +49,7 @@ CLOCKS = (
     ),
     rule(
         "what was said is looked for from what Slack dated before it",
-        "soul/message.py",
+        "soul/utterance.py",
         "    since = 0.0\n",
         "    since = intent.at if intent else 0.0\n",
         f"{AHEAD}test_what_slack_took_without_a_word_is_not_said_twice",

@@ -116,14 +116,14 @@ KNOWS = (
     ),
     rule(
         "what was learned in a DM is not used in a channel",
-        "knowledge/people.py",
+        "knowledge/person_models.py",
         "if last and may_know(mine, there.before(before)):",
         "if last:",
         "tests/knowledge/test_people.py::test_what_was_learned_in_a_dm_is_used_in_that_dm_alone",
     ),
     rule(
         "of two that were learned at once the first stands",
-        "knowledge/people.py",
+        "knowledge/person_models.py",
         "if not chain.seqs or learned.since >= chain.seqs[-1]:",
         "if True:",
         "tests/knowledge/test_people.py::"
@@ -294,7 +294,7 @@ BOUNDS = (
     ),
     rule(
         "a consent resets the count of a thread",
-        "soul/limits.py",
+        "soul/gauge.py",
         "elif lifts(entry.event, self._budget.owners) == resets or is_word(entry.event):",
         "elif is_word(entry.event):",
         COUNTS + "[thread-limits0-calls]",
@@ -315,7 +315,7 @@ BOUNDS = (
     ),
     rule(
         "a person's word begins the count of a thread anew",
-        "soul/limits.py",
+        "soul/gauge.py",
         "elif lifts(entry.event, self._budget.owners) == resets or is_word(entry.event):",
         "elif lifts(entry.event, self._budget.owners) == resets:",
         "tests/soul/test_limits.py::test_a_thread_counts_what_it_does_since_a_person_spoke",

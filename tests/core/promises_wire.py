@@ -78,7 +78,7 @@ DOOR = (
     ),
     rule(
         "what was forgotten while a reader took its time is not sent",
-        "console/events.py",
+        "console/event_stream.py",
         "if erasures != self._journal.erasures:",
         "if False:",
         SLOW + "test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent",

@@ -82,14 +82,14 @@ CELLS: tuple[Mutant, ...] = (
     ),
     rule(
         "reading: a call with wrong arguments is an error of the code",
-        "sandbox/feed.py",
+        "sandbox/monty_run.py",
         "            inspect.signature(function).bind(*args, **kwargs)\n",
         "            inspect.signature(function)\n",
         f"{ODD}[no arguments]",
     ),
     rule(
         "reading: what leaves a sandbox is counted",
-        "sandbox/feed.py",
+        "sandbox/monty_run.py",
         "plain(given, refuse, bounded=True)",
         "plain(given, refuse)",
         f"{ODD}[lists that hold each other twice]",
@@ -266,7 +266,7 @@ PEOPLE: tuple[Mutant, ...] = (
     ),
     rule(
         "reading: a citation that does not hold is left out of what was found",
-        "actions/reading.py",
+        "actions/read_deeply.py",
         '{"text": checked.text, "dropped"',
         '{"text": answer, "dropped"',
         f"{DEEP}a_file_is_read_and_what_it_says_is_told_with_its_place",

@@ -18,14 +18,14 @@ REPLAYING: tuple[Mutant, ...] = (
     ),
     rule(
         "replay: a new step passes by no context that is recorded",
-        "engine/record.py",
+        "engine/recorded.py",
         "if passed and not by_content(passed) and context_of(passed) in line:",
         "if False:",
         f"{MISSED}a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it",
     ),
     rule(
         "replay: all contexts are claimed before any runs",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "        execution.record.claim(path)",
         "        asyncio.get_running_loop().call_later(0, execution.record.claim, path)",
         f"{AGAIN}[branches]",
@@ -39,28 +39,28 @@ REPLAYING: tuple[Mutant, ...] = (
     ),
     rule(
         "replay: a branch that returns must have read all that is recorded of it",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "        context.returns()\n",
         "",
         f"{MISSED}a_branch_that_returns_early_is_found_out_before_the_trunk_goes_on",
     ),
     rule(
         "replay: parts of a step that was not done are no step",
-        "engine/record.py",
+        "engine/recorded.py",
         "if there in line and not is_part(unread):",
         "if there in line:",
         f"{MISSED}a_step_may_come_before_one_of_which_only_parts_are_written",
     ),
     rule(
         "replay: what was finished before a restart is taken over once",
-        "engine/record.py",
+        "engine/recorded.py",
         "            if fits and entry.key not in self._taken:",
         "            if fits:",
         f"{AGAIN}[what was done is read]",
     ),
     rule(
         "replay: code that swallows that it does not fit cannot go on",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "        if self.execution.latched:\n            raise self.execution.latched\n",
         "",
         f"{FAILING}code_that_swallows_that_it_does_not_fit_begins_again_all_the_same",
@@ -76,7 +76,7 @@ REPLAYING: tuple[Mutant, ...] = (
 BRANCHING: tuple[Mutant, ...] = (
     rule(
         "branches: all are awaited, whatever one of them ends with",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "results = await asyncio.gather(*tasks, return_exceptions=True)",
         "results: list[T | BaseException] = [*await asyncio.gather(*tasks)]",
         f"{FAILING}a_branch_that_suspends_does_not_end_the_turn_before_the_others_are_through",
@@ -90,7 +90,7 @@ BRANCHING: tuple[Mutant, ...] = (
     ),
     rule(
         "branches: code that swallows what one ended with cannot go on",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "            raise self._latch(error)",
         "            raise error",
         f"{FAILING}code_that_swallows_what_a_branch_ended_with_does_not_go_on",
@@ -104,7 +104,7 @@ BRANCHING: tuple[Mutant, ...] = (
     ),
     rule(
         "branches: only the trunk is interruptible",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "if interruptible and self.path != self.execution.path:",
         "if False:",
         f"{FAILING}a_branch_is_told_nothing_that_comes_meanwhile[_is_interrupted]",

@@ -11,21 +11,21 @@ MUTANTS: tuple[Mutant, ...] = (
     *LOOKING,
     rule(
         "a repeatable effect is repeated",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "doubtful = begun.seq < self.execution.epoch and not repeatable",
         "doubtful = begun.seq < self.execution.epoch",
         "repeatable/kills",
     ),
     rule(
         "what a body began to do is closed as unknown before it is let go",
-        "soul/program.py",
+        "soul/soul_program.py",
         "        await super().settle(ctx)\n",
         "",
         "effect-new-code/kills",
     ),
     rule(
         "a question that is half asked when it is given up loses its buttons",
-        "soul/program.py",
+        "soul/soul_program.py",
         "for spoken in questions.half_asked(done):",
         "for spoken in questions.half_asked([]):",
         "killed-half-asked/kills",
@@ -46,7 +46,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "transitions in a turn are bounded",
-        "soul/program.py",
+        "soul/soul_program.py",
         '        raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")\n',
         "",
         "endless",
@@ -166,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "what a body began to say is settled before it is let go",
-        "soul/program.py",
+        "soul/soul_program.py",
         "        await settling.settle_abandoned(Turn(self._world, ctx))\n",
         "",
         "new-code",
@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "what was answered, and killed afterwards, has not failed",
-        "soul/program.py",
+        "soul/soul_program.py",
         "if not was_answered:",
         "if True:",
         "killed-late",
@@ -222,7 +222,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "an execution whose process is gone begins again in the initial one",
-        "soul/program.py",
+        "soul/soul_program.py",
         "self._world.processes[self._known(turn.process)]",
         "self._world.processes[turn.process]",
         "process-gone",
@@ -243,7 +243,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     rule(
         "a half sentence is closed before the outage is told",
-        "soul/outage.py",
+        "soul/unreachable.py",
         "    await settling.settle(turn)\n",
         "",
         "tests/stories/test_model_breaks.py::"

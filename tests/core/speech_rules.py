@@ -7,28 +7,28 @@ from tests.core.mutant import Mutant, rule
 SPEECH: tuple[Mutant, ...] = (
     rule(
         "speech is looked for in Slack before it is repeated",
-        "soul/message.py",
+        "soul/utterance.py",
         "        known = with_key(own, [self._key])",
         "        own.clear()\n        known = with_key(own, [self._key])",
         "dm",
     ),
     rule(
         "a speech is known again by its key",
-        "soul/message.py",
+        "soul/utterance.py",
         "        if known:\n            return known",
         "        if known:\n            pass",
         "repeatable/kills",
     ),
     rule(
         "what an entry claims is not adopted",
-        "soul/message.py",
+        "soul/utterance.py",
         "if not posted.key and posted.ts not in claimed",
         "if not posted.key",
         "dm/kills",
     ),
     rule(
         "an attempt that did not write the intent never streams",
-        "soul/message.py",
+        "soul/utterance.py",
         "if not self.fresh:",
         "if False:",
         "dm",

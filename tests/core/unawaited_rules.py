@@ -18,7 +18,7 @@ UNAWAITED: tuple[Mutant, ...] = (
     ),
     rule(
         "unawaited: what the world may see waits for what came before",
-        "engine/steps.py",
+        "engine/durable_steps.py",
         "            await self.execution.saved()\n",
         "",
         f"{SOON}what_the_world_may_see_waits_for_what_came_before",

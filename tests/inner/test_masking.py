@@ -8,8 +8,8 @@ import pytest
 
 from daemon.inner.masking import MASK, harmless, masked, masked_begin, masked_end
 from daemon.inner.process_folder import Written
+from daemon.inner.process_outcome import shown
 from daemon.inner.supervising import Bounds
-from daemon.inner.telling import shown
 from tests.inner.workshop import Workshop, python
 
 OURS = "a console word of ours"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.knowledge.files import MOST_BYTES, File
+from daemon.knowledge.folder_files import MOST_BYTES, File
 from daemon.knowledge.folders import LETTERS, LINE, Folders
 from tests.attention import PATIENCE
 

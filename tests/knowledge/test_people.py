@@ -6,7 +6,7 @@ import pytest
 
 from daemon.engine.event import Entry
 from daemon.kinds import PersonLearned
-from daemon.knowledge.people import MOST, PersonModels
+from daemon.knowledge.person_models import MOST, PersonModels
 from daemon.knowledge.places import Places
 from tests.knowledge.office import Office, forget
 

@@ -13,7 +13,7 @@ from daemon.engine.beside import Beside
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, AudienceNoted, Opened, PersonLearned
-from daemon.knowledge.people import PersonModels
+from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.knowledge.projection import PIECE
 from tests.clock import FakeClock

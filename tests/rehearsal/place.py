@@ -16,8 +16,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from rehearsal.local_slack import World
 from rehearsal.people import ALICE, SOUL, App
-from rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
 from tests.clock import FakeClock
 

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import ClientSession, web
 
 from daemon.actions.built_in import BUILT_IN
-from rehearsal.claude.choosing import LOOKS, TALKS
+from rehearsal.claude.picking import LOOKS, TALKS
 from rehearsal.claude.script import answer
 from rehearsal.claude.understudy import Understudy
 from tests.attention import PATIENCE, until

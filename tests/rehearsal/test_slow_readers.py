@@ -10,8 +10,8 @@ from rehearsal.channels import channel_of
 from rehearsal.feed import BEHIND as PAGE_BEHIND
 from rehearsal.feed import MOST
 from rehearsal.people import ALICE
-from rehearsal.sockets import BEHIND as SOCKET_BEHIND
-from rehearsal.sockets import Socket
+from rehearsal.socket_mode import BEHIND as SOCKET_BEHIND
+from rehearsal.socket_mode import Socket
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from rehearsal.claude.understudy import Understudy
 from rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
+from rehearsal.local_slack import World
 from rehearsal.switchboard import Nonsense, Switchboard
-from rehearsal.world import World
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place
 

@@ -20,8 +20,8 @@ from daemon.ports import Clock
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
+from rehearsal.local_slack import World
 from rehearsal.people import SOUL
-from rehearsal.world import World
 from tests.attention import until as until
 from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire

@@ -12,7 +12,7 @@ from aiohttp import ClientSession, web
 
 from daemon.kinds import SharedFile
 from daemon.slack.access import Access, web_of
-from daemon.slack.files import SlackFiles
+from daemon.slack.shared_files import SlackFiles
 from tests.clock import FakeClock
 
 TOKEN = "xoxb-a-secret"

@@ -12,7 +12,7 @@ from daemon.slack.archive import MINUTE, MOST, PATIENCE
 from daemon.slack.catch_up import DORMANT
 from daemon.slack.web import PAGE, SKEW
 from rehearsal.people import ALICE, SOUL
-from rehearsal.store import add_channel
+from rehearsal.workspace_store import add_channel
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until

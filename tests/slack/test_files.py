@@ -14,7 +14,7 @@ from aiohttp import web
 
 from daemon.errors import FileAway, FileRefused
 from daemon.kinds import SharedFile
-from daemon.slack.files import MOST, SLACK_FILES, origin
+from daemon.slack.shared_files import MOST, SLACK_FILES, origin
 from tests.attention import PATIENCE, until
 from tests.slack.shelf import TOKEN, Shelf, claims, floods, garbles, hangs_up, says, shelf
 

@@ -15,7 +15,7 @@ from daemon.kinds import Answered, Limited, Message, ModelCall, TurnBegan
 from daemon.limits import CONTINUE, Limits
 from daemon.reply import Usage
 from daemon.soul.budget import Budget
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from tests.clock import FakeClock
 
 E = TypeVar("E", bound=Event)

@@ -24,7 +24,7 @@ from daemon.kinds import (
 from daemon.limits import CONTINUE, Limits
 from daemon.reply import Usage
 from daemon.soul.budget import Budget
-from daemon.soul.limits import Gauge
+from daemon.soul.gauge import Gauge
 from tests.clock import FakeClock
 from tests.soul.spending import Life, about
 

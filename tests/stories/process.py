@@ -22,9 +22,9 @@ from daemon.engine.clock import SystemClock
 from daemon.project import root
 from daemon.server import address, bind, serving
 from rehearsal.claude.understudy import Understudy
+from rehearsal.local_slack import World
 from rehearsal.messages import FOREVER, Message, find, replies
 from rehearsal.people import SOUL
-from rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
 from tests.stories.born import Born, born
 from tests.stories.stage import ALICE

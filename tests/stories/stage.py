@@ -19,8 +19,8 @@ from daemon.engine.kinds import TurnBegan
 from daemon.ports import Open
 from daemon.process import Process
 from rehearsal.claude.understudy import Understudy
+from rehearsal.local_slack import World
 from rehearsal.people import SOUL
-from rehearsal.world import World
 from tests.attention import PATIENCE as PATIENCE
 from tests.attention import CountedWriter, rest, until
 from tests.clock import FakeClock, TrueClock

@@ -57,4 +57,4 @@ async def test_nor_does_the_doctor(tmp_path: Path) -> None:
 async def test_it_is_loaded_where_one_of_the_two_is_not_real(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         local = await loaded(tmp_path / "soul", ANTHROPIC_BASE_URL=place.url)
-    assert "rehearsal.world" in rehearsed(local)
+    assert "rehearsal.local_slack" in rehearsed(local)

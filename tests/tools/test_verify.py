@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.engine.journal_rules import RULES
 from daemon.engine.reading import reading
-from daemon.engine.rules import RULES
 from daemon.engine.verify import Verdict
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import SoulRules, verify

@@ -28,7 +28,7 @@ from daemon.kinds import (
 )
 from daemon.rules import verify
 from rehearsal.people import SOUL, TEAM
-from rehearsal.store import open_store, ts_of
+from rehearsal.workspace_store import open_store, ts_of
 from tests.core.waiting import UNREACHABLE
 from tests.lives import read
 from tests.stories.stage import ME

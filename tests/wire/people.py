@@ -12,8 +12,8 @@ from rehearsal.events import post
 from rehearsal.gestures import press
 from rehearsal.messages import Message, find
 from rehearsal.people import CALLERS, TEAM
-from rehearsal.store import ts_of
 from rehearsal.workspace import Workspace
+from rehearsal.workspace_store import ts_of
 from tests.wire.scenario import Line
 
 MISSED = "update delivery set acked = ? where acked is null"

@@ -17,10 +17,10 @@ from aiohttp import web
 from daemon.engine.event import digest
 from rehearsal.claude.cue import NO_CREDIT
 from rehearsal.claude.prompt import Body, texts
-from rehearsal.claude.stream import error
 from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.wire_format import error
+from rehearsal.local_slack import World
 from rehearsal.people import SOUL
-from rehearsal.world import World
 from tests.lives import note
 from tests.wire.board import Board, SwiftClock
 from tests.wire.mark import Mark, strike

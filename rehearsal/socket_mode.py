@@ -12,9 +12,9 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from rehearsal.clock import Clock
 from rehearsal.faults import Value
 from rehearsal.switchboard import Switchboard
+from rehearsal.timekeeping import Clock
 from rehearsal.wire import outage
 
 BEHIND = 2_000

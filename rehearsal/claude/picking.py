@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.claude.asked import MESSAGE, POLITELY, RESULT, Asked
+from rehearsal.claude.phrasing import together
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.schema import Schema, instance
 from rehearsal.claude.task import named_in
 from rehearsal.claude.wanted import looked_for
-from rehearsal.claude.wording import together
 from rehearsal.wire import parsed
 
 BEFORE = re.compile(

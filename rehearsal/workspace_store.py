@@ -9,9 +9,9 @@ import re
 import sqlite3
 from pathlib import Path
 
-from rehearsal.clock import Clock
 from rehearsal.people import ALICE, APPS, BOB, ECHO, PEOPLE, SOUL
 from rehearsal.refusal import Refused
+from rehearsal.timekeeping import Clock
 
 SCHEMA = """
 create table if not exists stamp (last integer not null);

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rehearsal.claude.asked import MESSAGE, Asked
+from rehearsal.claude.phrasing import untagged
 from rehearsal.claude.prompt import Body, last_text, texts
 from rehearsal.claude.report import findings
 from rehearsal.claude.survey import cell, survey
 from rehearsal.claude.task import task_of
 from rehearsal.claude.wanted import FILE, MENTION, looked_for
-from rehearsal.claude.wording import untagged
 
 ACTION = "ReadDeeply"
 UNNAMED = re.compile(r'\[context:\d+ ("[^"\n]*")\]')

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from daemon.actions.action import ActionContext, Args
 from daemon.actions.function import action
-from daemon.actions.shelf import Shelf
+from daemon.actions.sources import Shelf
 from daemon.documents import citing
 from daemon.documents.citing import check, checked_in
 from daemon.documents.document import Document, DocumentError

@@ -13,18 +13,18 @@ from aiohttp import web
 from rehearsal import gestures
 from rehearsal.api.dispatch import Api
 from rehearsal.clearing import Clearing
-from rehearsal.clock import Clock
 from rehearsal.control import Control
 from rehearsal.courier import Courier
 from rehearsal.faults import SLACK_FAULTS
 from rehearsal.feed import Feed
 from rehearsal.people import SOUL
-from rehearsal.sockets import Gate, Links
+from rehearsal.socket_mode import Gate, Links
 from rehearsal.statuses import Statuses
-from rehearsal.store import open_store
 from rehearsal.switchboard import Switchboard, expose
+from rehearsal.timekeeping import Clock
 from rehearsal.transfer import Transfer
 from rehearsal.workspace import Workspace
+from rehearsal.workspace_store import open_store
 
 
 class World:

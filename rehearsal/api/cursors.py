@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from rehearsal.api.call import Call
 from rehearsal.refusal import Refused
-from rehearsal.store import micros_of
+from rehearsal.workspace_store import micros_of
 
 T = TypeVar("T")
 MOST = 999

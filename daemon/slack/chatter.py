@@ -13,9 +13,9 @@ from daemon.engine.keys import root_of
 from daemon.kinds import Noticed, Opened, Reacted, thread_key
 from daemon.slack.audience import Audiences
 from daemon.slack.message import Message, Reaction
+from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import OURS, conversation_with, open_channel, opened, write_down
 from daemon.slack.web import SKEW
-from daemon.slack.workspace import Workspace
 
 RECENT = 7 * 86_400.0
 """Seconds for which a message of the soul's own is looked for: all that it said since is read for that."""

@@ -33,7 +33,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.mind.wording import worded
 from daemon.process import NO_ANSWER, Transition
-from daemon.soul import again, ending, outage, questions, settling
+from daemon.soul import again, ending, questions, settling, unreachable
 from daemon.soul.carrying import carry_over
 from daemon.soul.notebook import INTERRUPTED
 from daemon.soul.overhearing import overhear
@@ -235,10 +235,10 @@ class Soul(Program):
         return self._world.fits(about, entry)
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
-        return outage.patience(self._world.reach, reason, subject, tries)
+        return unreachable.patience(self._world.reach, reason, subject, tries)
 
     async def went_down(self, ctx: Context, waiting: Entry[Outage]) -> None:
-        await outage.tell(Turn(self._world, ctx), waiting)
+        await unreachable.tell(Turn(self._world, ctx), waiting)
 
 
 def _is_stop(entry: Entry[Input]) -> bool:
