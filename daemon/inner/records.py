@@ -78,8 +78,13 @@ class Records(Projection):
     def of(self, family: str, view: str, most: int) -> Sequence[Record]:
         """The newest of a family, newest first."""
         knows = self._knows(view)
-        newest = self._known(family, knows)[-most:]
-        return self._shown(reversed(newest), knows)
+        found = list[Record]()
+        for record in reversed(self._records[family].values()):
+            if len(found) == most:
+                break
+            if self._seen_by(record, knows):
+                found.append(record)
+        return self._shown(found, knows)
 
     def newest(self, family: str, most: int) -> tuple[int, Sequence[Record]]:
         """How many there are of a family, and the newest of them, newest first, whoever may know them."""
