@@ -1,6 +1,6 @@
 """For each fault of the rehearsal world what stands against it, and the story that fails without it.
 
-The faults are those of daemon/rehearsal/faults.py; what no single one of them shows is in promises.py, the
+The faults are those of rehearsal/faults.py; what no single one of them shows is in promises.py, the
 rules of the core are in rules.py. A name begins with its fault. Run by soak.py.
 """
 
