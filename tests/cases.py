@@ -132,9 +132,10 @@ class Harness(ABC, Generic[Told]):
         return self._boundaries[name]
 
     def kills(self, name: str) -> list[Case[int]]:
-        """A kill at each boundary, and then the stutters."""
+        """A kill at each boundary, and then the stutters that a phase is long enough for."""
         kills = [Case(scenario=name, way="kill", phase=phase, at=at) for phase, at in self.boundaries(name)]
-        stutters = self.scenarios[name].stutters
+        longest = max(at for _, at in self.boundaries(name))
+        stutters = [every for every in self.scenarios[name].stutters if every <= longest]
         return kills + [Case(scenario=name, way="stutter", at=every) for every in stutters]
 
     def pauses(self, name: str) -> list[Case[int]]:

@@ -122,24 +122,31 @@ def ungrateful(_home: Path) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation}
 
 
-class Deadly(tuple[Choice, ...]):
-    """Choices that take the whole daemon with them once they stand in Slack, before that is recorded."""
+class Deadly(Mapping[str, str]):
+    """What takes the whole daemon with it where it is written down after something stands in Slack."""
 
-    home: Path
+    def __init__(self, home: Path) -> None:
+        self._home = home
 
-    def __iter__(self) -> Iterator[Choice]:
-        if FileSlack(self.home).messages():
+    def __getitem__(self, name: str) -> str:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        if FileSlack(self._home).messages():
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().__iter__()
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 def half_asked(home: Path) -> Mapping[str, Process]:
     """Asks, and takes the whole daemon with it between the question and its record, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        choices = Deadly([Choice(label="Yes", value="yes")])
-        choices.home = home
-        await turn.ask("ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
+        yes = Choice(label="Yes", value="yes")
+        question = Question(text="May I?", to=tuple(turn.people), choices=(yes,), about=Deadly(home))
+        await turn.ask("ask", question)
         return turn.memory
 
     return {**PROCESSES, "conversation": conversation}

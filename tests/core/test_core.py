@@ -85,6 +85,13 @@ def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
     assert_none_goes_wrong([cases[len(cases) // 2]])
 
 
+@SOAK
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_is_to_be_cut_off_comes_right_when_it_is_not(name: str) -> None:
+    """Else a mutant would be caught by a scenario that catches whatever there is."""
+    assert SOUL.boundaries(name)
+
+
 @pytest.mark.parametrize("name", [*SHOWN, *but(READ_BACK, ASIDE)])
 def test_each_step_may_be_read_back_at_once(name: str) -> None:
     """Each execution runs again from the top after each of its steps: replay hangs on no accident."""
