@@ -1,4 +1,4 @@
-"""Habits that keep code readable: small files and functions, a first word, no blanket excepts, no mocks."""
+"""Habits that keep code readable: small functions, a first word, no blanket excepts, no mocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from tests.source import Module, imported, modules, parse
 
-MODULE_LINES = 400
 FUNCTION_LINES = 40
 LONGEST_STORY = 60
 """Lines of a function of tests or benchmarks."""
@@ -88,11 +87,6 @@ def mocks(module: Module) -> Iterator[str]:
             and ast.unparse(node) == "monkeypatch.setattr"
         ):
             yield module.at(node)
-
-
-def test_a_module_fits_in_one_reading(every: Modules) -> None:
-    long = {one.path: len(one.text.splitlines()) for one in every.values()}
-    assert {path: lines for path, lines in long.items() if lines > MODULE_LINES} == {}
 
 
 def test_a_function_fits_in_the_eye(every: Modules) -> None:
