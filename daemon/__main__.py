@@ -252,19 +252,18 @@ def _printed(page: str) -> int:
 def _trace(asked: argparse.Namespace) -> int:
     from daemon.trace import find, threads, trace
 
-    with _reading(asked) as journal:
-        if asked.thread is None:
-            for line in threads(journal, everything=asked.full):
-                print(line)
-            return 0
-        try:
-            opened = find(journal, asked.thread)
-        except LookupError as unknown:
-            print(unknown.args[0], file=sys.stderr)
-            return 1
-        width = math.inf if asked.full else shutil.get_terminal_size((200, 0)).columns
-        for line in trace(journal, opened, width):
-            print(line)
+    width = math.inf if asked.full else shutil.get_terminal_size((200, 0)).columns
+    try:
+        with _reading(asked) as journal:
+            if asked.thread is None:
+                lines = [*threads(journal, everything=asked.full)]
+            else:
+                lines = [*trace(journal, find(journal, asked.thread), width)]
+    except LookupError as unknown:
+        print(unknown.args[0], file=sys.stderr)
+        return 1
+    for line in lines:
+        print(line)
     return 0
 
 
@@ -283,8 +282,9 @@ def _verify(asked: argparse.Namespace) -> int:
 def _export(asked: argparse.Namespace) -> int:
     from daemon.engine.event import as_json
 
-    with _reading(asked) as journal, _written(asked.out) as out:
-        for entry in journal.entries():
+    # A pager may pause it for hours: a snapshot would keep the daemon's log from being emptied.
+    with _reading(asked, snapshot=False) as journal, _written(asked.out) as out:
+        for entry in journal.entries(upto=journal.last()):
             print(json.dumps(as_json(entry)), file=out)
     return 0
 
@@ -315,13 +315,13 @@ def _loading() -> Iterator[None]:
 
 
 @contextmanager
-def _reading(asked: argparse.Namespace) -> Iterator[Reading]:
-    """The journal that is asked for, while what stands in it is printed."""
+def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[Reading]:
+    """Open the journal that is asked for. Nothing is printed while a snapshot of it is open."""
     from daemon.engine.reading import reading
     from daemon.kinds import SOUL_KINDS
 
     _like_a_filter()
-    with reading(_journal(asked), SOUL_KINDS) as journal:
+    with reading(_journal(asked), SOUL_KINDS, snapshot=snapshot) as journal:
         yield journal
 
 

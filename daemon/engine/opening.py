@@ -32,6 +32,8 @@ NO_JSON = "malformed JSON"
 """What SQLite says where what an entry closes is not what was written: that alone is read as JSON by it."""
 HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 """SQLite's codes for a file that another program is writing to, and has not let go of."""
+LOG_BYTES = 4 * 2**20
+"""Bytes that the write-ahead log keeps after a checkpoint; it grows while somebody reads a snapshot."""
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +67,7 @@ def open_store(path: Path) -> Store:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
         connection.text_factory = _text
         version = _version_of(connection)  # before anything is written to what may be no journal
-        for pragma in ("journal_mode = wal", "synchronous = full"):
+        for pragma in ("journal_mode = wal", "synchronous = full", f"journal_size_limit = {LOG_BYTES}"):
             connection.execute(f"pragma {pragma}")
         connection.execute("begin immediate")
         if version == 0:
@@ -77,14 +79,19 @@ def open_store(path: Path) -> Store:
     return Store(connection, path)
 
 
-def open_readonly(path: Path) -> Store:
-    """The same, so that nothing can be written; all that is read is of one moment."""
+def open_readonly(path: Path, *, snapshot: bool = True) -> Store:
+    """Open the tables so that nothing can be written. Raises JournalError for what is no journal.
+
+    `snapshot`: all that is read is of one moment. As long as it is open, the log of whoever writes the
+    journal cannot be emptied, so it is not for a reader who may pause.
+    """
     if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises where a folder is closed to us
         raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
     with _as_journal(path, "read", ""):
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
         connection.text_factory = _text
-        connection.execute("begin")
+        if snapshot:
+            connection.execute("begin")
         _version_of(connection)
         store = Store(connection, path)
         store.last()

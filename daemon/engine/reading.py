@@ -298,14 +298,14 @@ class Reading:
             self._first = (seq, until, at, now)
         return at
 
-    def rows(self) -> Iterator[Stored]:
-        """Every entry as it stands in the file, in order; few of them are in memory at once."""
+    def rows(self, upto: int = ALWAYS) -> Iterator[Stored]:
+        """Every entry as it stands in the file, in order, up to a seq; few of them are in memory at once."""
         with self._question:
-            yield from self._store.rows()
+            yield from self._store.rows(upto)
 
-    def entries(self) -> Iterator[Entry[Event]]:
+    def entries(self, upto: int = ALWAYS) -> Iterator[Entry[Event]]:
         """The same as entries. Raises JournalDamaged at one that cannot be read."""
-        for row in self.rows():
+        for row in self.rows(upto):
             yield self._entry(row)
 
     def check(self) -> None:
@@ -384,12 +384,14 @@ class Question:
 
 
 @contextmanager
-def reading(path: Path, kinds: Iterable[type[Event]]) -> Iterator[Reading]:
-    """The journal at this path as it is at this moment, opened so that nothing can be written to it.
+def reading(path: Path, kinds: Iterable[type[Event]], *, snapshot: bool = True) -> Iterator[Reading]:
+    """Open the journal at this path so that nothing can be written to it.
 
-    Takes no lock: a program may write to it meanwhile. Raises JournalError where there is no journal.
+    Takes no lock: a program may write to it meanwhile. What is read is of the moment of opening, or without
+    `snapshot` of the moment of each question: for whoever may pause between two of them.
+    Raises JournalError where there is no journal.
     """
-    store = open_readonly(path)
+    store = open_readonly(path, snapshot=snapshot)
     try:
         yield Reading(store, with_engine_kinds(kinds))
     finally:

@@ -295,24 +295,27 @@ class Store:
         with closing(self._db.execute(query, values)) as rows:
             yield from rows
 
-    def rows(self) -> Iterator[Stored]:
-        """Every entry, in order; few of them are in memory at once."""
-        part = self._part(0)
+    def rows(self, upto: int) -> Iterator[Stored]:
+        """Every entry up to a seq, in order; few of them are in memory at once.
+
+        No statement is open while the reader looks at a part.
+        """
+        part = self._part(0, upto)
         while part:
             yield from part
-            part = self._part(part[-1][0])
+            part = self._part(part[-1][0], upto)
 
-    def _part(self, seq: int) -> list[Stored]:
-        """Some of the entries after this seq. Each text is made by SQLite itself, which is quicker; where one
-        of them is none, all are read as everywhere else."""
-        query = f"select {ROW} from entry where seq > ? order by seq limit {PART}"
+    def _part(self, since: int, upto: int) -> list[Stored]:
+        """Some of the entries after a seq, up to another. Each text is made by SQLite itself, which is
+        quicker; where one of them is none, all are read as everywhere else."""
+        query = f"select {ROW} from entry where seq > ? and seq <= ? order by seq limit {PART}"
         careful = self._db.text_factory
         self._db.text_factory = str
         try:
-            return self._db.execute(query, (seq,)).fetchall()
+            return self._db.execute(query, (since, upto)).fetchall()
         except sqlite3.OperationalError:
             self._db.text_factory = careful
-            return self._db.execute(query, (seq,)).fetchall()
+            return self._db.execute(query, (since, upto)).fetchall()
         finally:
             self._db.text_factory = careful
 
