@@ -1,6 +1,6 @@
 """What the owner lets the soul run: a program with its arguments, in which the soul may fill slots.
 
-A value becomes a part of one argument, and no shell ever sees it.
+A value is one argument, and no interpreter reads it as code.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from daemon.interpreters import END_OF_OPTIONS, runs_slot
+
 SLOT = re.compile(r"\{([a-z][a-z0-9_]*)\}")
-"""A slot within an argument; other braces stand for themselves."""
-END_OF_OPTIONS = "--"
+"""A slot; other braces stand for themselves."""
 LONGEST = 2_000
 """Characters of one value."""
 MOST_SLOTS = 10
-SHELLS = frozenset({"sh", "ash", "bash", "dash", "fish", "ksh", "zsh"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,24 +35,27 @@ class Recipe:
         return tuple(dict.fromkeys(SLOT.findall(" ".join(self.argv))))
 
     @property
-    def scripted(self) -> bool:
-        """Does a slot stand in a text that a shell would run?"""
-        for place, argument in enumerate(self.argv[:-1]):
-            shells = SHELLS & {before.rpartition("/")[2] for before in self.argv[:place]}
-            if shells and re.fullmatch("-[a-z]*c", argument) and SLOT.search(self.argv[place + 1]):
-                return True
-        return False
+    def has_partial_slot(self) -> bool:
+        """True if a slot is only a part of an argument."""
+        return any(SLOT.search(argument) and not is_slot(argument) for argument in self.argv)
+
+    @property
+    def runs_slot(self) -> bool:
+        """True if a slot would be read as code or as a command."""
+        return runs_slot(self.argv, is_slot)
 
     def fill(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """The arguments with these values in their slots. Raises ValueError: what is wrong, for the soul."""
         self._check(values)
         filled = []
         for place, argument in enumerate(self.argv):
-            text = SLOT.sub(lambda found: values[found[1]], argument)
-            begins = SLOT.match(argument)
-            if begins and text.startswith("-") and END_OF_OPTIONS not in self.argv[:place]:
-                raise ValueError(f"{begins[1]} may not begin with -, it would be taken for an option")
-            filled.append(text)
+            value = argument
+            if is_slot(argument):
+                name = argument[1:-1]
+                value = values[name]
+                if value.startswith("-") and END_OF_OPTIONS not in self.argv[:place]:
+                    raise ValueError(f"{name} may not begin with -, it would be taken for an option")
+            filled.append(value)
         return tuple(filled)
 
     def _check(self, values: Mapping[str, str]) -> None:
@@ -67,6 +70,11 @@ class Recipe:
                 raise ValueError(f"{slot} is longer than {LONGEST:,} characters")
             if "\0" in value or not _encodable(value):
                 raise ValueError(f"{slot} holds a character that no argument can hold")
+
+
+def is_slot(argument: str) -> bool:
+    """Return True for an argument that is a slot and nothing else."""
+    return SLOT.fullmatch(argument) is not None
 
 
 def _encodable(text: str) -> bool:

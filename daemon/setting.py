@@ -310,8 +310,13 @@ def _recipe(entry: str) -> tuple[str, Recipe]:
         raise ValueError("has a slot where its program should stand")
     if "/" in recipe.program and not recipe.program.startswith("/"):
         raise ValueError("names its program by a path that does not begin with /")
-    if recipe.scripted:
-        raise ValueError("has a slot in what a shell runs; write it as in sh -c 'ls \"$1\"' sh {place}")
+    if recipe.has_partial_slot:
+        raise ValueError("has a slot within an argument; write it as one of its own, as in ls {place}")
+    if recipe.runs_slot:
+        raise ValueError(
+            "has a slot that its program may run as code or as a command; name a script of yours as the"
+            " program, or write it as in sh -c 'ls \"$1\"' sh {place}"
+        )
     if len(recipe.slots) > MOST_SLOTS:
         raise ValueError(f"has more than {MOST_SLOTS} slots")
     return name.strip(), recipe

@@ -115,8 +115,9 @@ def test_programs_are_written_as_in_a_shell_with_semicolons_between() -> None:
         ("a={hidden} x", "has a slot where its program should stand"),
         ("a=./hidden", "names its program by a path that does not begin with /"),
         ("a=b;a=hidden", "has a name that was there before (number 2 of 2)"),
-        ("a=sh -c 'ls {hidden}'", "has a slot in what a shell runs"),
-        ("a=env -i /bin/bash -ec 'ls {hidden}'", "has a slot in what a shell runs"),
+        ("a=ls --color={hidden}", "has a slot within an argument"),
+        ("a=sh -c {hidden}", "has a slot that its program may run as code or as a command"),
+        ("a=env -i /bin/bash -ec {hidden}", "has a slot that its program may run as code or as a command"),
     ],
 )
 def test_what_is_wrong_with_a_program_is_said_without_it(text: str, said: str) -> None:
