@@ -19,6 +19,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, TextIO
 
 from config import Settings, is_set, load, misspelt
+from daemon import printable
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
 from daemon.errors import UNLOADED, ConfigError, unloaded
 from daemon.log import begin_log
@@ -51,13 +52,13 @@ def main() -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        print(printable.lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
     except (JournalHeld, JournalOther) as error:
-        print(f"{error} SOUL_HOME names its folder.", file=sys.stderr)
+        print(printable.lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
         return MISCONFIGURED
     except JournalError as error:
-        print(error, file=sys.stderr)
+        print(printable.lines(str(error)), file=sys.stderr)
         return UNWRITABLE
     return status
 

@@ -6,13 +6,14 @@ say below a warning may hold what people said, and keys.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
+
+from daemon.printable import json_line, one_line
 
 MINUTE = 60.0
 ALIKE = 10
@@ -33,11 +34,23 @@ def begin_log(level: str, form: str) -> None:
 
 
 class AsText(logging.Formatter):
-    """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC."""
+    """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC.
+
+    A record is one line, and those of its traceback are indented: no text from outside can forge another.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
         self.converter = time.gmtime
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
 
 
 class AsJson(AsText):
@@ -52,8 +65,8 @@ class AsJson(AsText):
         }
         line |= getattr(record, FIELDS, {})
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+            line["traceback"] = logging.Formatter.formatException(self, record.exc_info)
+        return json_line(line)
 
 
 FIELDS = "fields"
@@ -127,6 +140,10 @@ class Terse(logging.StreamHandler[TextIO]):
     def _tell(self, seen: Seen) -> None:
         said = f"{seen.more} times more in {self._now() - seen.at:.0f} seconds: {seen.said[:200]}"
         super().emit(logging.LogRecord("daemon.log", logging.WARNING, __file__, 0, said, None, None))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {one_line(line)}" for line in text.split("\n"))
 
 
 def _cause(record: logging.LogRecord) -> object:

@@ -38,6 +38,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.wording import catalogue
 from daemon.ports import Earlier, Open, Page, Posted
+from daemon.printable import one_line
 from daemon.private import READS
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
@@ -98,7 +99,7 @@ async def read(
     try:
         documents = [await read_document(path.name, _bytes(path)) for path in paths]
     except DocumentError as error:
-        print(error, file=sys.stderr)
+        print(one_line(str(error)), file=sys.stderr)
         return FAILED
     if len({document.name for document in documents}) < len(documents):
         raise ConfigError(
@@ -106,7 +107,7 @@ async def read(
         )
     for document in documents:
         for note in document.notes:
-            print(note, file=sys.stderr)
+            print(one_line(note), file=sys.stderr)
     asked = Asked(documents=documents, question=question)
     async with sandboxes_for(settings) as sandboxes:
         where = _at(place, asked) if place else _place(settings, asked)
@@ -153,12 +154,12 @@ def _told(ended: ReadingEnded | None, documents: Sequence[Document]) -> int:
         return FAILED
     why = REASONS.get(ended.reason, ended.reason)
     if not ended.answer:
-        print(f"No answer: {why}.", file=sys.stderr)
+        print(one_line(f"No answer: {why}."), file=sys.stderr)
         return FAILED
     _print_answer(ended.answer, documents)
     if not ended.partial:
         return ANSWERED
-    print(f"Read in part: {why}.", file=sys.stderr)
+    print(one_line(f"Read in part: {why}."), file=sys.stderr)
     return PARTIAL
 
 

@@ -36,7 +36,7 @@ ROOMS = (
     ("kinds",),
     ("memory", "reply", "errors", "setting", "misspelt"),
     ("limits", "recipe", "engine", "environment"),
-    ("interpreters",),
+    ("interpreters", "printable"),
 )
 """From top to bottom. Rooms on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}

@@ -99,3 +99,36 @@ def test_a_line_has_its_time_and_as_json_its_fields_and_a_traceback() -> None:
     told, failed = [json.loads(line) for line in log.lines[1:]]
     assert (told["level"], told["message"], told["calls"]) == ("info", 'It "ended".\nSo be it.', 2)
     assert failed["traceback"].endswith("KeyError: 'a'")
+
+
+FORGED = "down\r\n2026-11-28T00:00:00Z CRITICAL daemon: all is lost \x1b[2J\x9b31m \u202e\u2028 \ud800"
+"""What a model's address may say: a line that looks like one of ours, and what a terminal obeys."""
+
+
+@pytest.mark.parametrize("form", [AsText(), AsJson()], ids=["text", "json"])
+def test_a_text_from_outside_forges_no_line_and_moves_no_terminal(form: logging.Formatter) -> None:
+    log = Log()
+    log.handler.setFormatter(form)
+    log.logger.warning("The model did not answer: %s", FORGED)
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        log.logger.warning("The model did not answer: %s", FORGED, exc_info=True)
+    text = log.stream.getvalue()
+    begins = [line for line in text.split("\n") if line and not line.startswith("  ")]
+    assert len(begins) == 2
+    assert text.replace("\n", "").isprintable()
+
+
+def test_a_text_of_json_is_read_back_as_it_was() -> None:
+    log = Log()
+    log.handler.setFormatter(AsJson())
+    log.logger.warning("%s", FORGED)
+    assert json.loads(log.lines[0])["message"] == FORGED
+
+
+def test_a_text_that_can_be_printed_is_logged_as_it_is() -> None:
+    log = Log()
+    log.handler.setFormatter(AsText())
+    log.logger.warning("Grüße an 東京: 50 %% \\n")
+    assert log.lines[0].endswith("x: Grüße an 東京: 50 %% \\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daemon.printable import one_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -30,7 +32,7 @@ def line(finding: Finding, width: int = 10) -> str:
     mark = "✓"
     if not finding.ok:
         mark = "✗"
-    return f"{mark} {finding.name:<{width}} {finding.said}"
+    return f"{mark} {one_line(finding.name):<{width}} {one_line(finding.said)}"
 
 
 def all_well(findings: Sequence[Finding]) -> bool:

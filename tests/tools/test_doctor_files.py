@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from daemon.doctor.finding import ill, line
 from daemon.doctor.machine import LONG, modes
 from daemon.doctor.machine import journal as look_at
 from daemon.private import tighten
@@ -46,3 +47,8 @@ def test_what_others_could_read_is_ill(tmp_path: Path) -> None:
     assert modes(home, env).ok
     env.touch(mode=0o644)
     assert modes(home, env).said == f"others may look into {env}. chmod go= {env}"
+
+
+def test_a_finding_with_words_from_outside_is_one_line_that_moves_no_terminal() -> None:
+    shown = line(ill("claude", "it said\n✓ claude     all is well\x1b[2J"))
+    assert shown == "✗ claude     it said\\n✓ claude     all is well\\x1b[2J"

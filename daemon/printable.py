@@ -1,0 +1,34 @@
+"""Text from outside for a log line or a terminal: each character that acts is written out as an escape."""
+
+from __future__ import annotations
+
+import json
+
+
+def one_line(text: str) -> str:
+    r"""Return the text with each character that cannot be printed as its escape: `\n`, `\x1b`, `\u202e`.
+
+    The result has no line break, so nobody can forge a line of a log, and nothing that a terminal obeys.
+    """
+    if text.isprintable():
+        return text
+    return "".join(map(_written_out, text))
+
+
+def lines(text: str) -> str:
+    """Return the same, with the line breaks left as they are: for texts of several lines that are ours."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
+def json_line(value: object) -> str:
+    """Return the value as JSON in one line whose characters can all be printed."""
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+
+
+def _written_out(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii")
