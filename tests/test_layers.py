@@ -70,7 +70,7 @@ IO = (
 QUIET_CALLS = frozenset(
     {"dataclass", "field", "frozenset", "tuple", "dict", "compile", "getLogger"}
     | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
-    | {"found", "action"}  # daemon/processes finds its files; a function that is an action is made one
+    | {"found", "action", "model_validator"}  # processes finds its files; a decorator makes what it decorates
 )
 """Last words of the calls that may stand at the top level, besides capitalised ones, which make a value."""
 

@@ -6,11 +6,11 @@ The registry holds definitions; a run binds them to itself as `daemon.ism.Action
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from daemon.engine.event import digest
 from daemon.ism import Finish, ISMResult
@@ -21,6 +21,8 @@ from daemon.process import Turn
 
 TO = "To_"
 """What the name of a transition to another process, as an action, begins with."""
+MOST_WHOLE = 2**53 - 1
+"""The largest whole number that each reader of JSON takes exactly; the journal's database holds it, too."""
 Outcome = str | ISMResult | Finish | None
 """What an action comes to: an observation to go on from, a response, a transition, or the run's end."""
 
@@ -83,7 +85,52 @@ The second argument is an instance of `args`, or None where there are none.
 """
 
 
-class Args(BaseModel):
+class BoundedNumbers(BaseModel):
+    """A model whose whole numbers lie within ±MOST_WHOLE unless it names other limits, as its schema says."""
+
+    @model_validator(mode="after")
+    def _check_whole_numbers(self) -> Self:
+        for place, number in _whole_numbers(self, ""):
+            if abs(number) > MOST_WHOLE:
+                raise ValueError(f"{place} should be between {-MOST_WHOLE} and {MOST_WHOLE}")
+        return self
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return pydantic's schema of the model, with a limit for each whole number in it."""
+        schema: dict[str, Any] = _with_limits(super().model_json_schema(*args, **kwargs))
+        return schema
+
+
+def _whole_numbers(value: object, place: str) -> Iterator[tuple[str, int]]:
+    """Yield the whole numbers in the value of an argument, each with its path."""
+    match value:
+        case int():
+            yield place, value
+        case BaseModel() | Mapping():
+            for name, inner in dict(value).items():
+                yield from _whole_numbers(inner, f"{place}.{name}".removeprefix("."))
+        case list() | tuple() | set() | frozenset():
+            for inner in value:
+                yield from _whole_numbers(inner, place)
+
+
+def _with_limits(part: Any) -> Any:
+    """Return a part of a JSON schema in which each whole number has a minimum and a maximum."""
+    if isinstance(part, list):
+        return [_with_limits(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    made = {key: _with_limits(value) for key, value in part.items()}
+    if made.get("type") == "integer" and not made.keys() & {"enum", "const"}:
+        if not made.keys() & {"minimum", "exclusiveMinimum"}:
+            made["minimum"] = -MOST_WHOLE
+        if not made.keys() & {"maximum", "exclusiveMaximum"}:
+            made["maximum"] = MOST_WHOLE
+    return made
+
+
+class Args(BoundedNumbers):
     """What the arguments of an action are made of: a text that is only blank counts as none; nan and inf,
     which no JSON holds, are refused."""
 

@@ -38,7 +38,9 @@ async def ask_person(
 async def schedule(
     run: Run,
     minutes: Annotated[int, Field(ge=1, le=YEAR), "in how many minutes from now"],
-    text: Annotated[str, Field(min_length=1), "what it is about, so that it can be understood alone"],
+    text: Annotated[
+        str, Field(min_length=1, max_length=2_000), "what it is about, so that it can be understood alone"
+    ],
 ) -> str:
     """Set yourself a reminder in this conversation: when its time comes, you answer here again."""
     last = run.turn.answers[-1].event

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NewType, Protocol, get_args, get_origin, get_
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 
-from daemon.actions.action import ActionContext, Args, Definition, Outcome, Perform, Run
+from daemon.actions.action import ActionContext, Args, BoundedNumbers, Definition, Outcome, Perform, Run
 from daemon.actions.sources import Shelf
 from daemon.ism import Finish, ISMResult
 from daemon.memory import WorkingMemory
@@ -177,8 +177,8 @@ class ActionFunction:
     def _form(self) -> type[BaseModel] | None:
         """The form of what the model writes; None where there are no arguments."""
         if self._whole:
-            model: type[BaseModel] = self._whole.annotation
-            return model
+            own: type[BaseModel] = self._whole.annotation
+            return create_model(own.__name__, __base__=(own, BoundedNumbers), __doc__=own.__doc__)
         if not self._arguments:
             return None
         fields: dict[str, Any] = {}

@@ -15,7 +15,9 @@ from daemon.ism import Refused
 class About(Strict):
     """What to say more of."""
 
-    type: str = Field(default="", description="a command, or a family of them as `notes`; without it: all")
+    type: str = Field(
+        default="", max_length=100, description="a command, or a family of them as `notes`; without it: all"
+    )
 
 
 def help_command(commands: Sequence[Definition]) -> Definition:

@@ -14,6 +14,11 @@ from daemon.kinds import Remembered
 from daemon.mind.recall import plain
 from daemon.ports import Memories, Said
 
+MOST_QUERY = 400
+MOST_TEXT = 4_000
+MOST_NAME = 200
+"""Characters of an argument."""
+MOST_PAGES = 1_000_000
 LETTERS = 600
 """Of one thing that was said; more of it is left out."""
 
@@ -22,7 +27,7 @@ LETTERS = 600
 async def search_memory(
     run: ActionContext,
     memories: Memories,
-    query: Annotated[str, Field(min_length=1), "a few words that may have been said"],
+    query: Annotated[str, Field(min_length=1, max_length=MOST_QUERY), "a few words that may have been said"],
 ) -> str:
     """Search your notes, and what was said to you and by you in other conversations, as far as it may be
     known here.
@@ -35,7 +40,9 @@ async def search_memory(
 async def read_thread(
     run: ActionContext,
     memories: Memories,
-    back: Annotated[int, Field(ge=1), "which page: 1 is the one just before what you see, 2 before that"] = 1,
+    back: Annotated[
+        int, Field(ge=1, le=MOST_PAGES), "which page: 1 is the one just before what you see, 2 before that"
+    ] = 1,
 ) -> str:
     """Read what was said in this conversation before what you see of it, a page at a time."""
     found = await memories.earlier(run.turn.thread, _in_sight(run), back)
@@ -45,8 +52,14 @@ async def read_thread(
 @action
 async def remember(
     run: ActionContext,
-    text: Annotated[str, Field(min_length=1), "what to remember, so that it can be understood alone"],
-    about: Annotated[str, "the name of whom it is about, if it is about someone"] = "",
+    text: Annotated[
+        str,
+        Field(min_length=1, max_length=MOST_TEXT),
+        "what to remember, so that it can be understood alone",
+    ],
+    about: Annotated[
+        str, Field(max_length=MOST_NAME), "the name of whom it is about, if it is about someone"
+    ] = "",
 ) -> str:
     """Keep something for later: SearchMemory finds it wherever what is said here may be known."""
     await run.turn.once(Remembered(text=text, about=about))

@@ -12,7 +12,17 @@ from functools import partial
 from pydantic import Field
 
 from daemon.actions.action import Definition, Strict, command, named
-from daemon.actions.message_commands import UNKNOWABLE, decided, quoted, sayable, step, to_say, why_not
+from daemon.actions.message_commands import (
+    LONGEST,
+    MOST_NAME,
+    UNKNOWABLE,
+    decided,
+    quoted,
+    sayable,
+    step,
+    to_say,
+    why_not,
+)
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.neighbours import MESH
 from daemon.inner.reaching import BringShared, Reach, Shared
@@ -27,14 +37,14 @@ MOST_SHARED = 10
 class Ask(Strict):
     """What to ask a neighbour."""
 
-    to: str
-    text: str
+    to: str = Field(max_length=MOST_NAME)
+    text: str = Field(max_length=LONGEST)
 
 
 class Share(Strict):
     """Which records to share with a neighbour."""
 
-    to: str
+    to: str = Field(max_length=MOST_NAME)
     ids: list[int] = Field(min_length=1, max_length=MOST_SHARED)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from pydantic import Field
+
 from daemon.actions.action import Definition, Strict, command
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.reaching import SEND, Reach
@@ -21,6 +23,8 @@ Find = Callable[[], Awaitable[str]]
 """What finds something out; what it comes to is recorded."""
 LONGEST = 2_000
 """Characters of one message: an owner who has to agree to it reads all of it."""
+MOST_NAME = 200
+"""Characters that name whom it is for."""
 UNKNOWABLE = "what is in view may not be known there"
 TWICE = "the same was to be said there before: it is never said twice"
 
@@ -28,8 +32,8 @@ TWICE = "the same was to be said there before: it is never said twice"
 class Send(Strict):
     """What to say, and to whom."""
 
-    to: str
-    text: str
+    to: str = Field(max_length=MOST_NAME)
+    text: str = Field(max_length=LONGEST)
 
 
 def message_commands(reach: Reach, *, daily: int) -> Sequence[Definition]:

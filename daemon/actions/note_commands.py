@@ -26,6 +26,12 @@ AT_ONCE = 50
 PAGE = 50
 MOST_TAGS = 10
 
+LAST_INSTANT = 253_402_300_799
+"""Unix seconds at the end of the year 9999, the last that a date can have."""
+OLDEST = 36_600
+"""Days: a hundred years."""
+
+Instant = Annotated[float, Field(ge=0, le=LAST_INSTANT)]
 Ids = Annotated[list[int], Field(min_length=1, max_length=AT_ONCE, description="ids of notes")]
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^#?[\w-]{1,40}$")]
 
@@ -36,13 +42,13 @@ class NoteFilter(Strict):
     priority: Priority | None = Field(default=None, description="of this priority or a higher one")
     source: Source | None = Field(default=None, description="where they come from")
     tags: list[TagName] = Field(default=[], max_length=MOST_TAGS, description="with each of these tags")
-    since: float | None = Field(default=None, description="that came then or later, in Unix seconds")
+    since: Instant | None = Field(default=None, description="that came then or later, in Unix seconds")
 
 
 class Which(NoteFilter):
     """Which notes to list."""
 
-    until: float | None = Field(default=None, description="that came then or before, in Unix seconds")
+    until: Instant | None = Field(default=None, description="that came then or before, in Unix seconds")
     unread: bool = Field(default=True, description="false: those that were read, hidden or answered, too")
     more: int = Field(default=0, ge=0, description="leave out so many of the newest: to see those before")
 
@@ -73,6 +79,7 @@ class Older(Strict):
     older_than_days: float | None = Field(
         default=None,
         ge=0,
+        le=OLDEST,
         description="all that came so many days ago or earlier; without it, all read, hidden or answered",
     )
 

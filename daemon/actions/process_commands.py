@@ -6,6 +6,7 @@ A program is never begun here: an entry says that it is to run, and a supervisor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,7 +19,7 @@ from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
 from daemon.ism import Refused
 from daemon.kinds import INNER, ProcessEnded, ProcessStarted, ProcessStop
 from daemon.knowledge.views import anywhere
-from daemon.recipe import Recipe
+from daemon.recipe import LONGEST, Recipe
 
 MOST_RUNNING = 16
 """Programs that may be running or waiting to as a tick begins, for it to start more."""
@@ -31,8 +32,8 @@ SHOWN = 300
 class Start(Strict):
     """What to run."""
 
-    name: str = Field(description="the name of one of the owner's programs", min_length=1)
-    slots: dict[str, str] = Field(
+    name: str = Field(description="the name of one of the owner's programs", min_length=1, max_length=100)
+    slots: dict[str, Annotated[str, Field(max_length=LONGEST)]] = Field(
         default_factory=dict, description="a text for each of its slots: {slot: text}", max_length=20
     )
 

@@ -36,7 +36,9 @@ class ToRead(Args):
     """What is to be read, and what for."""
 
     question: str = Field(
-        description="what is to be found out, so that it can be understood alone", min_length=1
+        description="what is to be found out, so that it can be understood alone",
+        min_length=1,
+        max_length=4_000,
     )
     source: Literal["files", "thread", "channel", "folders"] = Field(
         default="files",
@@ -47,6 +49,7 @@ class ToRead(Args):
         default=[],
         description="which files, or which channel, or which paths in the owner's folders; none: all files,"
         " or this channel",
+        max_length=100,
     )
     days: int = Field(
         default=WEEK, ge=1, le=366, description="how far back to read in the history of a channel"

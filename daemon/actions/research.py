@@ -15,7 +15,9 @@ from daemon.ports import Library
 async def research(
     run: ActionContext,
     library: Library,
-    query: Annotated[str, Field(min_length=1), "a few words that stand in the text, in its language"],
+    query: Annotated[
+        str, Field(min_length=1, max_length=400), "a few words that stand in the text, in its language"
+    ],
 ) -> str:
     """Search the files that your owner gave you to know; the answer is lines of them, each with its path and
     number.

@@ -25,6 +25,8 @@ KINDS = {"string": "text", "integer": "whole number", "number": "number", "boole
 """Types of JSON schema, for a person."""
 FORMATS = {"date": '"2026-11-27"', "time": '"14:30:00"', "date-time": '"2026-11-27T14:30:00Z"'}
 """What a text of this form looks like."""
+LENGTHS = {"maxLength": "characters", "maxItems": "of them", "maxProperties": "of them"}
+"""Limits of a schema, and what they count."""
 DEEPEST = 4
 """So many objects and lists within each other are shown."""
 LONGEST_NAME = 60
@@ -111,15 +113,24 @@ def argument_lines(args: Model) -> Iterator[str]:
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
-    """Between which numbers it has to be."""
+    """Return the limits of a number, or of the length of a text or list, as text; empty if there are none."""
     for one in (schema, *schema.get("anyOf", ())):
-        least, most = one.get("minimum"), one.get("maximum")
-        if least is not None and most is not None:
-            return f", {least} to {most}"
-        if least is not None:
-            return f", at least {least}"
-        if most is not None:
-            return f", at most {most}"
+        found = _range(one.get("minimum"), one.get("maximum"))
+        for key, unit in LENGTHS.items():
+            if key in one:
+                found += f", at most {one[key]} {unit}"
+        if found:
+            return found
+    return ""
+
+
+def _range(least: float | None, most: float | None) -> str:
+    if least is not None and most is not None:
+        return f", {least} to {most}"
+    if least is not None:
+        return f", at least {least}"
+    if most is not None:
+        return f", at most {most}"
     return ""
 
 

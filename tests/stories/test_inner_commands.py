@@ -149,8 +149,8 @@ async def test_help_explains_all_a_family_or_one(alive: Stage) -> None:
         "yes",
         'diary.add {"text": text, "tags"?: [text, …]}: Write something in your diary.\n'
         "Also called diary_entry.\n"
-        "- `text` (text): what to keep, so that it can be understood alone\n"
-        "- `tags` ([text, …], may be left out): words to find it by",
+        "- `text` (text, at most 4000 characters): what to keep, so that it can be understood alone\n"
+        "- `tags` ([text, …], at most 20 of them, may be left out): words to find it by",
     )
     asked = await does(alive, do("help"))
     assert "mesh.share" in asked.results["help"][1]

@@ -53,6 +53,30 @@ async def roll_back(service: str) -> str:
     done.write_text(done.read_text() + f"{service} is %s\\n" if done.exists() else f"{service} is %s\\n")
     return "done"
 '''
+MODELLED = '''
+from pydantic import BaseModel, Field
+
+from daemon.actions.function import action
+
+
+class Span(BaseModel):
+    """How far back."""
+
+    days: int
+
+
+class What(BaseModel):
+    """What to look up."""
+
+    most: int = Field(description="how many")
+    within: Span
+
+
+@action(playbooks=["problem_solving"])
+async def look_up(what: What) -> str:
+    """Look up deploys."""
+    return f"{type(what).__name__}: {what.most} within {what.within.days}"
+'''
 LOOK = {"name": "LookUpDeploys", "args": {"service": "ferry"}}
 BACK = {"name": "RollBack", "args": {"service": "ferry"}}
 
@@ -87,6 +111,41 @@ async def test_it_is_offered_with_its_docstring_and_its_arguments_and_looks_up_o
     assert "ferry 1\\nferry 3" in asked
     [done] = stage.entries("action")
     assert (done.event.name, done.event.args) == ("LookUpDeploys", {"service": "ferry", "most": 3})
+
+
+HUGE = 10**30
+"""A number of 31 digits, which neither a database nor most readers of JSON can hold."""
+
+
+async def test_a_number_beyond_the_limit_is_refused_with_the_limit_and_without_a_traceback(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(stage, "deploys.py", LOOKS)
+    await stage.wake(ism_enabled=True)
+    wrong = {"name": "LookUpDeploys", "args": {"service": "ferry", "most": HUGE}}
+    back = {"name": "ReadThread", "args": {"back": HUGE}}
+    answers(stage, turning(), choice(wrong, back), choice("Respond"), reply("No."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert (await stage.answers(ALICE, ts))[-1] == "No."
+    asked = told(stage)
+    assert "most should be between -9007199254740991 and 9007199254740991" in asked
+    assert "back: Input should be less than or equal to 1000000" in asked
+    assert '\\"maximum\\": 9007199254740991' in asked, "the schema states the limit"
+    assert "Traceback" not in caplog.text
+    assert not stage.entries("action")
+
+
+async def test_a_model_of_arguments_of_the_owners_own_has_limits_too(stage: Stage) -> None:
+    write(stage, "deploys.py", MODELLED)
+    await stage.wake(ism_enabled=True)
+    wrong = {"name": "LookUp", "args": {"most": 3, "within": {"days": -HUGE}}}
+    right = {"name": "LookUp", "args": {"most": 3, "within": {"days": 4}}}
+    answers(stage, turning(), choice(wrong), choice(right), choice("Respond"), reply("Yes."))
+    ts = await stage.say("alice", ALICE, ASKED)
+    assert (await stage.answers(ALICE, ts))[-1] == "Yes."
+    asked = told(stage)
+    assert "within.days should be between -9007199254740991 and 9007199254740991" in asked
+    assert "What: 3 within 4" in asked
 
 
 async def test_it_speaks_with_what_it_is_given_and_the_soul_knows_that_it_was_said(stage: Stage) -> None:
