@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from daemon.engine.context import Context
 from daemon.soul.world import World
 
@@ -20,3 +22,5 @@ class Scope:
         """Is the thread still ours? Directly before what the world sees or bills; raises Fenced."""
         self.alone = True
         """Does nothing of this execution go on beside these steps?"""
+        self.speaking = asyncio.Lock()
+        """Held while one of its contexts posts: their messages stand one after the other, each whole."""

@@ -52,9 +52,10 @@ class Speech:
     async def hear(self, text: str) -> None:
         """It reads so by now. What does not go on from what was heard before waits for the end.
 
-        After a restart all does: it may have been said already.
+        After a restart all does: it may have been said already. So does all in a parallel context: a stream
+        bears no key until it ends, and of two that a crash cut off nobody could tell which is whose.
         """
-        if self._scope.execution.log:
+        if self._scope.execution.log or not self._scope.alone:
             return
         self._begin_after_a_break()
         text = text.lstrip()
@@ -78,8 +79,12 @@ class Speech:
     async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
 
-        Its last message has the buttons.
+        Its last message has the buttons. Those of parallel contexts wait for each other.
         """
+        async with self._scope.speaking:
+            return await self._close(text, choices)
+
+    async def _close(self, text: str, choices: Choices | None) -> Sequence[Entry[Spoken | Unsaid]]:
         question = ""
         if choices:
             question = choices.question

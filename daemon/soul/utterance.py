@@ -1,6 +1,7 @@
 """One message of a speech: intent, perhaps a stream, receipt. Made by speech.py.
 
-Only the root thread's turn speaks in a conversation, one message at a time; so an orphan can be adopted.
+Only the root thread's turn speaks in a conversation. It streams one message at a time, so an orphan without
+a key can be adopted; its parallel contexts never stream, and know each message of theirs by its key.
 """
 
 from __future__ import annotations
@@ -195,6 +196,8 @@ class Message:
         known = with_key(own, [self._key])
         if known:
             return known
+        if not self._scope.alone:
+            return None
         told: list[Entry[Any]] = []
         told += self._scope.journal.of(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
         claimed = {entry.event.ts for entry in told}

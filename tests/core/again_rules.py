@@ -112,8 +112,8 @@ AGAIN = (
     rule(
         "after a restart nothing is shown before it is known not to stand there",
         "soul/speech.py",
-        "        if self._scope.execution.log:\n            return\n",
-        "",
+        "if self._scope.execution.log or not self._scope.alone:",
+        "if not self._scope.alone:",
         CHANGED + "test_what_it_says_again_after_an_edit_is_said_once",
     ),
     rule(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import signal
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from daemon.engine.event import Entry
 from daemon.kinds import CardBegan, PlanMade, Remembered
 from daemon.memory import WorkingMemory
 from daemon.mind.newcomers import newcomers
@@ -62,6 +67,28 @@ def looking(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory:
         done = await turn.effect("look", {}, look, repeatable=True)
         return turn.memory.with_memory(*map(remember, await turn.say(f"Result: {done.event.text}")))
+
+    return {"conversation": conversation}
+
+
+FIRST = f"First: {'the ferry leaves at nine, ' * 9}"
+SECOND = f"Second: {'the pier is closed today, ' * 9}"
+"""Two texts of two messages each."""
+
+
+def speaking_beside(_home: Path) -> Mapping[str, Process]:
+    """A process with two parallel contexts, each of which says something piece by piece."""
+
+    async def say(turn: Turn, text: str) -> Sequence[Entry[Any]]:
+        speech = turn.speech()
+        for end in range(40, len(text), 40):
+            await speech.hear(text[:end])
+            await asyncio.sleep(0)
+        return await speech.close(text)
+
+    async def conversation(turn: Turn) -> WorkingMemory:
+        spoken = await turn.beside([partial(say, text=FIRST), partial(say, text=SECOND)])
+        return turn.memory.with_memory(*map(remember, chain.from_iterable(spoken)))
 
     return {"conversation": conversation}
 

@@ -23,6 +23,8 @@ T0 = 1_790_000_000.0
 CHUNK = 12
 PAGE = 200
 """Characters of one message."""
+ON_ITS_WAY = 10
+"""Passes of the loop that an answer of Slack's takes."""
 LOST = "lost.jsonl"
 """A line for each thread that a life left to another one, and in which something waited when it ended."""
 LEARN = "L?"
@@ -85,6 +87,8 @@ class FileSlack:
 
     def __init__(self, home: Path) -> None:
         self._path = home / "slack.jsonl"
+        self._answer: asyncio.Future[None] | None = None
+        """What is read of Slack now: those who look at the same time see the same."""
 
     async def _do(self, hold: Hold, ts: str | None, **op: Any) -> str:
         await asyncio.sleep(0)
@@ -133,6 +137,9 @@ class FileSlack:
         return ""
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
+        if self._answer is None or self._answer.done():
+            self._answer = asyncio.ensure_future(_on_its_way())
+        await asyncio.shield(self._answer)
         mine = [m for m in self.messages() if m["thread"] == thread]
         return [Posted(ts=m["ts"], text=m["text"], key=m["key"]) for m in mine]
 
@@ -144,6 +151,11 @@ class FileSlack:
             message["text"] = message["text"] + op["more"] if "more" in op else op["text"]
             message |= {name: op[name] for name in ("thread", "key") if name in op}
         return list(seen.values())
+
+
+async def _on_its_way() -> None:
+    for _ in range(ON_ITS_WAY):
+        await asyncio.sleep(0)
 
 
 Script = Callable[[str, int], Reply]

@@ -10,7 +10,9 @@ from tests.core.living import ALONE, PLAN, begins, fails, goes_on
 from tests.core.living_checks import lived_well
 from tests.core.minds import (
     BRIEF,
+    FIRST,
     LONG,
+    SECOND,
     acting,
     acting_anew,
     away,
@@ -35,6 +37,7 @@ from tests.core.minds import (
     replanning,
     rewritten,
     shorter,
+    speaking_beside,
     stammering,
     stubborn,
     ticking_off,
@@ -70,6 +73,12 @@ SCENARIOS: Mapping[str, Scenario] = {
     "dm": Scenario(
         events=[dm(1, "hi tea"), dm(2, "and jazz", phase=1)],
         endings=[["You said: hi tea", "You said: and jazz"]],
+    ),
+    "said-beside": Scenario(
+        events=[dm(1, "hi")],
+        endings=[[*pages(FIRST), *pages(SECOND)]],
+        processes=speaking_beside,
+        stutters=(13,),
     ),
     "burst": Scenario(
         events=[dm(1, "one"), dm(3, "three", during=1), dm(2, "two", during=1), dm(4, "four", phase=1)],

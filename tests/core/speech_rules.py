@@ -55,6 +55,20 @@ SPEECH: tuple[Mutant, ...] = (
         "fickle",
     ),
     rule(
+        "in a parallel context nothing is streamed, and no message without its key is adopted",
+        "soul/speech.py",
+        "if self._scope.execution.log or not self._scope.alone:",
+        "if self._scope.execution.log:",
+        "said-beside/kills",
+    ),
+    rule(
+        "the messages of parallel contexts wait for each other",
+        "soul/speech.py",
+        "        async with self._scope.speaking:\n",
+        "        if self._scope:\n",
+        "said-beside/kills",
+    ),
+    rule(
         "a piece of an answer asks the journal nothing",
         "slack/stream.py",
         "        if text == self._said or not text.startswith(self._said):\n",
