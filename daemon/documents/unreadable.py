@@ -30,7 +30,16 @@ REFUSED: Mapping[str, str] = {
 NOTED: Mapping[str, str] = {
     "blank": "Pages of {name} without text (pictures, perhaps), which are left out: {count}.",
     "broken": "Pages of {name} that are damaged, and left out: {count}.",
+    "parts": "Parts of {name} that are damaged, and left out: {count}.",
+    "marks": "Fields and comments of {name} that are damaged, and left out: {count}.",
     "outside": "Things outside that {name} refers to, which were not fetched: {count}.",
+    "deleted": "Passages of {name} that were deleted under review, and are left out: {count}.",
+    "pictures": "Pictures in {name}, which are not read: {count}.",
+    "charts": "Charts in {name}, which are not read: {count}.",
+    "diagrams": "Diagrams (SmartArt) in {name}, which are not read: {count}.",
+    "objects": "Embedded objects in {name}, which are not read: {count}.",
+    "attached": "Files attached to {name}, which are not read: {count}.",
+    "xfa": "The form in {name} is an XFA form, which is not read: print it to a PDF, and share that.",
 }
 """Sentences on what a child could read, by what it counts."""
 

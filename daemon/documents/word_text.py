@@ -1,0 +1,471 @@
+"""The text of a Word document in its order, each paragraph and each row of a table a line.
+
+Headings begin with "#", items of a list with "-" or their number. Footnotes, endnotes and comments are lines
+of their own after the line that refers to them. What was deleted under review is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lxml import etree
+
+from daemon.documents.equation import M, linear
+from daemon.documents.office_package import OfficePackage
+from daemon.documents.symbol_fonts import signs
+from daemon.documents.word_numbering import LEVELS, Numbering
+from daemon.documents.word_styles import Styles, W, is_on, outline, value
+
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+W14 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
+VML = "{urn:schemas-microsoft-com:vml}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/"
+PARAGRAPH, TABLE, ROW, CELL, TEXT = f"{W}p", f"{W}tbl", f"{W}tr", f"{W}tc", f"{W}t"
+TEXTS = (TEXT, f"{M}t", f"{DRAWING}main}}t")
+LEFT_OUT = frozenset(
+    f"{W}{name}"
+    for name in ("moveFrom", "pPr", "rPr", "sdtPr", "sdtEndPr", "tblPr", "trPr", "tcPr", "sectPr", "ffData")
+)
+"""What was moved away, or says how something looks."""
+LETTERS: Mapping[str, str] = {
+    f"{W}tab": "\t",
+    f"{W}ptab": "\t",
+    f"{W}noBreakHyphen": "-",
+    f"{W}br": "\n",
+    f"{W}cr": "\n",
+}
+UNREAD: Mapping[str, str] = {
+    f"{DRAWING}picture}}pic": "pictures",
+    f"{VML}imagedata": "pictures",
+    f"{W14}contentPart": "pictures",
+    f"{DRAWING}chart}}chart": "charts",
+    "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart": "charts",
+    f"{DRAWING}diagram}}relIds": "diagrams",
+    f"{W}object": "objects",
+    f"{W}control": "objects",
+    f"{W}altChunk": "objects",
+    f"{W}subDoc": "objects",
+}
+"""What is counted, as it is not read; what is in it (an icon) does not count."""
+NOTES: Mapping[str, str] = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
+MARKS: Mapping[str, str] = {"footnotes": "[^{number}]", "endnotes": "[^e{number}]"}
+"""How a reference to a note is written, as in Markdown."""
+TICKED, EMPTY = "\u2612", "\u2610"
+LINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
+FORMULA = re.compile(r"\s*EQ\s+(.+)")
+RUBY_FORMULA = re.compile(r".*\\o\\ad\(\\s\\up\s*\d+\((.+)\),(.+)\)\s*")
+"""How old documents set a word's reading above it."""
+LONGEST_QUOTE = 200
+"""Letters that a comment shows of what it is about."""
+LONGEST_SHOWN = 2_000
+"""Letters of an instruction, and of what a field shows, that are kept while it is open."""
+MOST_OPEN = 20
+"""So many fields, and ranges of comments, may be open at once; of others no more than their text is read."""
+
+
+@dataclass(slots=True)
+class Field:
+    """A field that has begun: its instruction, and what it shows; None if it shows nothing yet."""
+
+    instruction: str = ""
+    shown: str | None = None
+
+
+class WordText:
+    """A Word document: its styles, lists and notes, and the counts of what is not read of it."""
+
+    def __init__(self, package: OfficePackage, part: str) -> None:
+        self.package = package
+        self.part = part
+        self.unread = Counter[str]()
+        self.parts: dict[str, list[str]] = {}
+        """The parts that the main one leads to, by the kinds of their relationships."""
+        for one in package.relationships(part):
+            if one.part:
+                self.parts.setdefault(one.kind, []).append(one.part)
+        self.styles = Styles(self._beside("styles"))
+        self.numbering = Numbering(self._beside("numbering"), self.styles)
+        self._notes = {kind: self._notes_of(kind) for kind in ("footnotes", "endnotes", "comments")}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbered = Counter[str]()
+
+    def lines(self) -> Iterator[str]:
+        """Yield all lines: headers, the body, then footers; each header once."""
+        main = self.package.root(self.part)
+        yield from self._edges(main, "header")
+        yield from StoryText(self, self.part).lines(main)
+        yield from self._edges(main, "footer")
+
+    def note(self, kind: str, name: str) -> tuple[int, str]:
+        """Return the number of a note and its text; the text is empty if it was given before."""
+        key = (kind, name)
+        if key not in self._numbers:
+            self._numbered[kind] += 1
+            self._numbers[key] = self._numbered[kind]
+        number = self._numbers[key]
+        found = self._notes[kind].pop(name, None)
+        if found is None:
+            return number, ""
+        story, element = found
+        return number, " ".join(" ".join(story.lines(element)).split())
+
+    def comment(self, name: str) -> tuple[str, str]:
+        """Return the author and the text of a comment, both empty if it was given before."""
+        author = ""
+        if name in self._notes["comments"]:
+            author = self._notes["comments"][name][1].get(f"{W}author", "")
+        return author, self.note("comments", name)[1]
+
+    def _beside(self, kind: str) -> etree._Element | None:
+        """Return the root of the part of this kind; None, and counted, if it is damaged."""
+        for part in self.parts.get(kind, ()):
+            try:
+                return self.package.root(part)
+            except etree.LxmlError:
+                self.unread["parts"] += 1
+        return None
+
+    def _notes_of(self, kind: str) -> dict[str, tuple[StoryText, etree._Element]]:
+        root = self._beside(kind)
+        if root is None:
+            return {}
+        story = StoryText(self, self.parts[kind][0])
+        return {one.get(f"{W}id", ""): (story, one) for one in root.iterchildren(tag=etree.Element)}
+
+    def _edges(self, main: etree._Element, kind: str) -> Iterator[str]:
+        """Yield the texts of the headers or the footers that a section names, each text once."""
+        targets = {one.id: one.part for one in self.package.relationships(self.part) if one.part}
+        named = (one.get(f"{R}id", "") for one in main.iter(f"{W}{kind}Reference"))
+        shown = set[str]()
+        for part in dict.fromkeys(targets[name] for name in named if name in targets):
+            try:
+                root = self.package.root(part)
+            except etree.LxmlError:
+                self.unread["parts"] += 1
+                continue
+            text = " ".join(" ".join(StoryText(self, part).lines(root)).split())
+            if text and text not in shown:
+                shown.add(text)
+                yield f"[{kind.capitalize()}: {text}]"
+
+
+class StoryText:
+    """One part of a document that holds text (the body, a header, the footnotes), and its own links."""
+
+    def __init__(self, document: WordText, part: str) -> None:
+        self._document = document
+        relationships = document.package.relationships(part)
+        self._links = {one.id: one.address for one in relationships if one.kind == "hyperlink"}
+        self._boxes: list[etree._Element] = []
+        """Text boxes of the paragraph that is being read."""
+        self._after: list[str] = []
+        """Notes and comments, which come after the line that refers to them."""
+        self._fields: list[Field] = []
+        """Open fields, the innermost last."""
+        self._ranges: dict[str, str] = {}
+        """What has been read of the open ranges that comments are about."""
+        self._quotes: dict[str, str] = {}
+        """What closed ranges hold, until the comment comes."""
+        self._inline: Mapping[str, Callable[[etree._Element], Iterator[str]]] = {
+            f"{W}r": self._run,
+            f"{W}sym": self._symbol,
+            f"{W}hyperlink": self._hyperlink,
+            f"{W}ruby": self._ruby,
+            f"{W}fldChar": self._field_mark,
+            f"{W}fldSimple": self._simple_field,
+            f"{W}instrText": self._instruction,
+            f"{W}del": self._deleted,
+            f"{W}txbxContent": self._box,
+            f"{W}commentReference": self._comment,
+            f"{M}oMath": self._equation,
+            f"{VML}textpath": self._drawn,
+            **dict.fromkeys((f"{W}commentRangeStart", f"{W}commentRangeEnd"), self._range),
+            **dict.fromkeys(NOTES, self._note),
+            **dict.fromkeys(UNREAD, self._unread),
+        }
+
+    def lines(self, root: etree._Element) -> Iterator[str]:
+        """Yield the lines of all that is in this element, each followed by what it refers to."""
+        _choose_alternatives(root)
+        _show_ticks(root)
+        for line in self._blocks(root):
+            yield line
+            yield from self._referred()
+        yield from self._referred()
+
+    def _referred(self) -> list[str]:
+        lines, self._after = self._after, []
+        return lines
+
+    def _blocks(self, parent: etree._Element) -> Iterator[str]:
+        """Yield the lines of paragraphs and tables, also of those in content controls and insertions."""
+        for element in parent.iterchildren(tag=etree.Element):
+            tag = str(element.tag)
+            if tag == PARAGRAPH:
+                yield from self._paragraph(element)
+            elif tag == TABLE:
+                yield from self._table(element)
+            elif tag in self._inline:
+                text = "".join(self._inline[tag](element)).strip()
+                if text:
+                    yield text
+            elif tag not in LEFT_OUT:
+                yield from self._blocks(element)
+
+    def _paragraph(self, element: etree._Element) -> Iterator[str]:
+        """Yield its text, marked if it is a heading or an item; then what stands in its text boxes."""
+        boxes, self._boxes = self._boxes, []
+        pieces: list[str] = []
+        for piece in self._letters(element):
+            pieces.append(piece)
+            self._quote(piece)
+        self._quote(" ")
+        text = "".join(pieces).strip()
+        gone = element.find(f"{W}pPr/{W}rPr/{W}del") is not None
+        if text or not gone:
+            mark = self._mark(element)
+            if text:
+                yield mark + text
+        boxes, self._boxes = self._boxes, boxes
+        for box in boxes:
+            if box.tag == PARAGRAPH:
+                yield from self._paragraph(box)
+            else:
+                yield from self._blocks(box)
+
+    def _quote(self, piece: str) -> None:
+        """Note what is read within the open ranges of comments."""
+        for name, read in self._ranges.items():
+            if len(read) <= LONGEST_QUOTE:
+                self._ranges[name] = read + piece
+
+    def _letters(self, parent: etree._Element) -> Iterator[str]:
+        """Yield the text within a paragraph, piece by piece."""
+        for element in parent.iterchildren(tag=etree.Element):
+            tag = str(element.tag)
+            if tag in TEXTS:
+                yield element.text or ""
+            elif tag in LETTERS:
+                yield LETTERS[tag]
+            elif tag in self._inline:
+                yield from self._inline[tag](element)
+            elif tag == PARAGRAPH:
+                self._boxes.append(element)
+            elif tag not in LEFT_OUT:
+                yield from self._letters(element)
+
+    def _mark(self, element: etree._Element) -> str:
+        """Return what a heading or an item of a list begins with, and count the item."""
+        styles = self._document.styles
+        style = value(element.find(f"{W}pPr/{W}pStyle"))
+        number, level = self._number(element, style)
+        own = element.find(f"{W}pPr/{W}outlineLvl")
+        heading = styles.heading(style) if own is None else outline(value(own))
+        if heading:
+            number = "" if number == "-" else number
+            return "#" * heading + " " + (f"{number} " if number else "")
+        if number:
+            return "  " * level + f"{number} "
+        if level < 0 and styles.is_list(style):
+            return "- "
+        return ""
+
+    def _number(self, element: etree._Element, style: str) -> tuple[str, int]:
+        """Return the number of an item and its level; a level below 0 if the paragraph is in no list."""
+        styles, numbering = self._document.styles, self._document.numbering
+        direct = element.find(f"{W}pPr/{W}numPr/{W}numId")
+        number = styles.number_of(style) if direct is None else value(direct)
+        if number == "0":
+            return "", 0
+        if not numbering.has(number):
+            return ("-", 0) if direct is not None else ("", -1)
+        named = value(element.find(f"{W}pPr/{W}numPr/{W}ilvl"))
+        if not named and direct is None:
+            named = styles.level_of(style)
+        level = int(named) if named.isdecimal() else numbering.level_of_style(number, styles.numbered(style))
+        level = min(level, LEVELS - 1)
+        return numbering.next(number, level), level
+
+    def _table(self, element: etree._Element) -> Iterator[str]:
+        """Yield a line for each row. What is in a cell stands in one line, a table in it, too."""
+        for row in _within(element, ROW):
+            texts = [" ".join(self._blocks(cell)) for cell in _within(row, CELL)]
+            line = " | ".join(" ".join(text.split()) for text in texts)
+            if line.strip(" |"):
+                yield line
+
+    def _run(self, element: etree._Element) -> Iterator[str]:
+        fonts = element.find(f"{W}rPr/{W}rFonts")
+        font = "" if fonts is None else fonts.get(f"{W}ascii", "")
+        for piece in self._letters(element):
+            sign = signs(font, piece)
+            for one in self._fields[-MOST_OPEN:]:
+                if one.shown is not None:
+                    one.shown = (one.shown + sign)[:LONGEST_SHOWN]
+            yield sign
+
+    def _symbol(self, element: etree._Element) -> Iterator[str]:
+        with suppress(ValueError, OverflowError):
+            yield signs(element.get(f"{W}font", ""), chr(int(element.get(f"{W}char", ""), 16)))
+
+    def _hyperlink(self, element: etree._Element) -> Iterator[str]:
+        pieces: list[str] = []
+        for piece in self._letters(element):
+            pieces.append(piece)
+            yield piece
+        yield _address("".join(pieces), self._links.get(element.get(f"{R}id", ""), ""))
+
+    def _ruby(self, element: etree._Element) -> Iterator[str]:
+        """Yield a word, and in brackets what is written above it to say how it is read."""
+        for part in element.iterchildren(f"{W}rubyBase"):
+            yield from self._letters(part)
+        above = "".join(piece for part in element.iterchildren(f"{W}rt") for piece in self._letters(part))
+        if above.strip():
+            yield f"({above.strip()})"
+
+    def _field_mark(self, element: etree._Element) -> Iterator[str]:
+        """Follow a field from its beginning to its end; yield what has no letters of its own in the text."""
+        kind = element.get(f"{W}fldCharType")
+        if kind == "begin":
+            self._fields.append(Field())
+            yield from _form_field(element)
+        elif kind == "separate" and self._fields:
+            self._fields[-1].shown = ""
+        elif kind == "end" and self._fields:
+            yield from _hidden_in(self._fields.pop())
+
+    def _simple_field(self, element: etree._Element) -> Iterator[str]:
+        field = Field(instruction=element.get(f"{W}instr", ""), shown="")
+        self._fields.append(field)
+        yield from self._letters(element)
+        if field in self._fields:
+            self._fields.remove(field)
+        yield from _hidden_in(field)
+
+    def _instruction(self, element: etree._Element) -> Iterator[str]:
+        for field in self._fields[-1:]:
+            field.instruction = (field.instruction + (element.text or ""))[:LONGEST_SHOWN]
+        yield from ()
+
+    def _deleted(self, element: etree._Element) -> Iterator[str]:
+        if next(element.iter(f"{W}delText"), None) is not None:
+            self._document.unread["deleted"] += 1
+        yield from ()
+
+    def _box(self, element: etree._Element) -> Iterator[str]:
+        self._boxes.append(element)
+        yield from ()
+
+    def _equation(self, element: etree._Element) -> Iterator[str]:
+        yield linear(element)
+
+    def _unread(self, element: etree._Element) -> Iterator[str]:
+        self._document.unread[UNREAD[str(element.tag)]] += 1
+        yield from ()
+
+    def _note(self, element: etree._Element) -> Iterator[str]:
+        kind = NOTES[str(element.tag)]
+        number, text = self._document.note(kind, element.get(f"{W}id", ""))
+        mark = MARKS[kind].format(number=number)
+        if text:
+            self._after.append(f"{mark}: {text}")
+        yield mark
+
+    def _drawn(self, element: etree._Element) -> Iterator[str]:
+        """Yield the words of a watermark."""
+        yield element.get("string", "")
+
+    def _range(self, element: etree._Element) -> Iterator[str]:
+        name = element.get(f"{W}id", "")
+        if element.tag == f"{W}commentRangeEnd":
+            self._quotes[name] = self._ranges.pop(name, "")
+        elif len(self._ranges) < MOST_OPEN:
+            self._ranges[name] = ""
+        yield from ()
+
+    def _comment(self, element: etree._Element) -> Iterator[str]:
+        name = element.get(f"{W}id", "")
+        author, text = self._document.comment(name)
+        quote = " ".join((self._quotes.pop(name, "") or self._ranges.pop(name, "")).split())
+        if len(quote) > LONGEST_QUOTE:
+            quote = f"{quote[:LONGEST_QUOTE]}\u2026"
+        by = f" by {author}" if author else ""
+        on = f" on \u201c{quote}\u201d" if quote else ""
+        if text:
+            self._after.append(f"[Comment{by}{on}: {text}]")
+        yield from ()
+
+
+def _within(element: etree._Element, tag: str) -> Iterator[etree._Element]:
+    """Yield the rows of a table or the cells of a row, those in content controls, too."""
+    for inner in element.iterchildren(tag=etree.Element):
+        if inner.tag == tag:
+            yield inner
+        elif inner.tag not in LEFT_OUT and inner.tag not in (PARAGRAPH, TABLE):
+            yield from _within(inner, tag)
+
+
+def _address(text: str, address: str) -> str:
+    """Return the address of a link, in brackets; empty if the text shows it."""
+    shown = address.removeprefix("mailto:")
+    if not shown or shown.rstrip("/") in text:
+        return ""
+    return f" ({address})"
+
+
+def _hidden_in(field: Field) -> Iterator[str]:
+    """Yield what a field holds in its instruction alone: the address of a link, or an old equation."""
+    link, formula = LINK.match(field.instruction), FORMULA.match(field.instruction)
+    if link:
+        yield _address(field.shown or "", link[1])
+    elif formula and not field.shown:
+        ruby = RUBY_FORMULA.fullmatch(formula[1])
+        yield f"{ruby[2]}({ruby[1]})" if ruby else formula[1].strip()
+
+
+def _form_field(mark: etree._Element) -> Iterator[str]:
+    """Yield what is filled into a field of the old forms, where the text does not show it."""
+    box, choice = mark.find(f"{W}ffData/{W}checkBox"), mark.find(f"{W}ffData/{W}ddList")
+    if box is not None:
+        yield _tick(box, f"{W}checked", f"{W}default")
+    if choice is not None:
+        entries = [value(one) for one in choice.iterchildren(f"{W}listEntry")]
+        chosen = value(choice.find(f"{W}result")) or value(choice.find(f"{W}default")) or "0"
+        if chosen.isdecimal() and int(chosen) < len(entries):
+            yield entries[int(chosen)]
+
+
+def _tick(box: etree._Element, *names: str) -> str:
+    """Return a box as the first of these elements says that it is."""
+    said = next((one for one in map(box.find, names) if one is not None), None)
+    return TICKED if said is not None and is_on(said) else EMPTY
+
+
+def _show_ticks(root: etree._Element) -> None:
+    """Write in each check box whether it is ticked, whatever sign stands for it there."""
+    for box in root.iter(f"{W14}checkbox"):
+        content = box.find(f"../../{W}sdtContent")
+        if content is None:
+            continue
+        shown = list(content.iter(TEXT, f"{W}sym"))
+        if not shown:
+            within = next(content.iter(PARAGRAPH), content)
+            shown = [etree.SubElement(within, TEXT)]
+        for sign in shown:
+            sign.tag, sign.text = TEXT, ""
+        shown[0].text = _tick(box, f"{W14}checked")
+
+
+def _choose_alternatives(root: etree._Element) -> None:
+    """Keep one of the forms in which something is written for newer and for older programs."""
+    for element in list(root.iter(f"{MC}AlternateContent")):
+        forms = list(element.iterchildren(tag=etree.Element))
+        kept = next((one for one in forms if len(one)), None)
+        for one in forms:
+            if one is not kept:
+                element.remove(one)
