@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 
 from pypdf import PageObject, PdfReader
 from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
+from pypdf.generic import ArrayObject, DictionaryObject
 
 from daemon.documents.confined import PAGE, Refused, Room, run
+from daemon.documents.pdf_marks import Piece, marks_of, with_marks
 
 BROKEN = (
     PyPdfError,
@@ -28,36 +32,48 @@ BROKEN = (
 
 
 def pdf_text(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
-    """The text of all pages, a form feed between them; a page that is broken or blank is empty, and noted."""
+    """Return the text of all pages, a form feed between them, and counts; a page may be empty."""
     try:
-        pages = opened(data, room)
+        reader = opened(data, room)
+        pages = list(reader.pages)
     except LimitReachedError:
         raise Refused("bomb") from None
     except BROKEN:
         raise Refused("damaged") from None
     texts: list[str] = []
-    length = broken = 0
+    unread = Counter[str]()
+    pictures = set[object]()
+    length = 0
     for page in pages:
         try:
-            text = page.extract_text().replace(PAGE, " ")
+            text = page_text(page, unread).replace(PAGE, " ")
         except LimitReachedError:
             raise Refused("bomb") from None
         except BROKEN:
             text = ""
-            broken += 1
+            unread["broken"] += 1
         texts.append(text)
         length += len(text)
         if length > room.characters:
             raise Refused("long")
+        if text.strip():
+            pictures.update(pictures_of(page))
+    broken = unread["broken"]
     blank = sum(1 for text in texts if not text.strip()) - broken
     if blank + broken == len(texts):
         raise Refused("damaged" if broken else "scanned")
-    return PAGE.join(texts), {"blank": blank, "broken": broken}
+    unread["pictures"] = len(pictures)
+    unread["attached"] += attached_to(reader)
+    unread["xfa"] = int(has_only_xfa(reader))
+    return PAGE.join(texts), {"blank": blank, **unread}
 
 
-def opened(data: bytes, room: Room) -> list[PageObject]:
-    """Its pages. What is protected against changes alone opens with an empty password, as in any reader."""
-    reader = PdfReader(BytesIO(data), strict=False)
+def opened(data: bytes, room: Room) -> PdfReader:
+    """Return the reader of a file that opens without a password: also one that is locked against changes."""
+    try:
+        reader = PdfReader(BytesIO(data), strict=False)
+    except (DependencyError, NotImplementedError):
+        raise Refused("encrypted" if b"/Encrypt" in data else "damaged") from None
     if reader.is_encrypted:
         try:
             if not reader.decrypt(""):
@@ -66,7 +82,55 @@ def opened(data: bytes, room: Room) -> list[PageObject]:
             raise Refused("encrypted") from None
     if len(reader.pages) > room.pages:
         raise Refused("pages")
-    return list(reader.pages)
+    return reader
+
+
+def page_text(page: PageObject, unread: Counter[str]) -> str:
+    """Return the text of a page with its filled-in fields and comments, each beside its label."""
+    marks = marks_of(page, BROKEN, unread)
+    if not marks:
+        return page.extract_text()
+    pieces: list[Piece] = []
+
+    def visit(text: str, outer: list[float], inner: list[float], _: object, size: float) -> None:
+        x = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
+        y = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
+        pieces.append(Piece(text=text, x=x, y=y, size=size * abs(inner[3] * outer[3])))
+
+    text = page.extract_text(visitor_text=visit)
+    if "".join(piece.text for piece in pieces).split() != text.split():
+        pieces = [Piece(text=text, x=0.0, y=math.inf, size=0.0)]  # no place is known: all marks come last
+    return with_marks(pieces, marks)
+
+
+def pictures_of(page: PageObject) -> Iterator[object]:
+    """Yield a key for each picture of a page: one that stands on several pages has one key."""
+    try:
+        resources = page.get("/Resources", DictionaryObject()).get_object()
+        things = resources.get("/XObject", DictionaryObject()).get_object()
+        for name in things:
+            if things[name].get("/Subtype") == "/Image":
+                raw = things.raw_get(name)
+                yield getattr(raw, "idnum", id(raw))
+    except BROKEN:
+        return
+
+
+def attached_to(reader: PdfReader) -> int:
+    """Return how many files are attached to a document."""
+    try:
+        return sum(1 for _ in reader.attachment_list)
+    except BROKEN:
+        return 0
+
+
+def has_only_xfa(reader: PdfReader) -> bool:
+    """True if a document is a form of the XFA kind alone: its pages hold no fields."""
+    try:
+        form = reader.root_object.get("/AcroForm", DictionaryObject()).get_object()
+        return "/XFA" in form and not form.get("/Fields", ArrayObject()).get_object()
+    except BROKEN:
+        return False
 
 
 if __name__ == "__main__":

@@ -68,10 +68,41 @@ def numbered(objects: Mapping[int, bytes]) -> bytes:
     return bytes(made)
 
 
-def protected(data: bytes, password: str, owner: str = "owner") -> bytes:
+def marked_pdf(words: Sequence[tuple[int, int, str]], *marks: str, form: str = "", more: str = "") -> bytes:
+    """A PDF of one page with words at these places; its marks (fields, comments) are objects from 10 on.
+
+    `form` has more entries of the form, `more` those of the page.
+    """
+    shown = "".join(f"BT /F1 12 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, text in words)
+    numbers = [f"{number} 0 R" for number in range(10, 10 + len(marks))]
+    fields = " ".join(number for number, mark in zip(numbers, marks, strict=True) if "/Widget" in mark)
+    catalog = f"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [{fields}] {form} >> >>"
+    page = (
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
+        f"/Contents 5 0 R /Annots [{' '.join(numbers)}] {more} >>"
+    )
+    return numbered(
+        {
+            1: catalog.encode(),
+            2: b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+            3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+            4: page.encode(),
+            5: stream(shown.encode("latin-1")),
+            **{number: mark.encode("latin-1") for number, mark in enumerate(marks, start=10)},
+        }
+    )
+
+
+def widget(x: int, y: int, entries: str, width: int = 200, height: int = 20) -> str:
+    """A field of a form, whose lower left corner is there."""
+    place = f"[{x} {y} {x + width} {y + height}]"
+    return f"<< /Type /Annot /Subtype /Widget /Rect {place} {entries} >>"
+
+
+def protected(data: bytes, password: str, owner: str = "owner", algorithm: str = "RC4-128") -> bytes:
     """A PDF that opens with this password."""
     writer = PdfWriter(PdfReader(BytesIO(data)))
-    writer.encrypt(password, owner, algorithm="RC4-128")
+    writer.encrypt(password, owner, algorithm=algorithm)
     made = BytesIO()
     writer.write(made)
     return made.getvalue()

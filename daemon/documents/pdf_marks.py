@@ -1,0 +1,260 @@
+"""What lies on a PDF's page beside its text: fields of forms, boxes, and people's comments.
+
+A page's text does not hold them. Each is put into the line that it stands in, beside its label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from pypdf import PageObject
+from pypdf.generic import ArrayObject, DictionaryObject, StreamObject
+
+COMMENTS = frozenset(
+    {"/Text", "/FreeText", "/Line", "/Square", "/Circle", "/Polygon", "/PolyLine", "/Highlight"}
+    | {"/Underline", "/Squiggly", "/StrikeOut", "/Stamp", "/Caret", "/Ink", "/FileAttachment", "/Redact"}
+)
+MARKED_TEXT = frozenset({"/Highlight", "/Underline", "/Squiggly", "/StrikeOut"})
+TYPEWRITER = "/FreeTextTypeWriter"
+HIDDEN = 1 << 1
+"""The flag of an annotation that is shown nowhere."""
+PASSWORD, RADIO, PUSH_BUTTON = 1 << 13, 1 << 15, 1 << 16
+"""Flags of fields."""
+TICKED, EMPTY = "\u2612", "\u2610"
+DEEPEST = 32
+"""So many fields may be nested in one another."""
+SLACK = 2.0
+"""Points that a baseline may lie outside the box that it belongs to."""
+NEAR = 20.0
+"""Points between a box and the label after it, and between a field and the label above it."""
+LETTER = 0.5
+"""The width of a letter, in the size of its font."""
+TAGS = re.compile(r"<[^<>]{0,1000}>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of a page's text, and where it begins, in points from the lower left corner."""
+
+    text: str
+    x: float
+    y: float
+    size: float
+
+    @property
+    def end(self) -> float:
+        """About where it ends."""
+        return self.x + LETTER * self.size * len(self.text.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Something on a page: what it says, its name, and its place: left, bottom, right, top."""
+
+    kind: Literal["value", "tick", "comment"]
+    text: str
+    name: str
+    place: tuple[float, float, float, float]
+    on_text: bool = False
+    """True if its place is the text that it is about."""
+
+
+def marks_of(page: PageObject, broken: tuple[type[Exception], ...], unread: Counter[str]) -> list[Mark]:
+    """Return the marks of a page in their order. Those that are damaged, and attached files, are counted."""
+    try:
+        annotations = list(cast(ArrayObject, page.get("/Annots", ArrayObject()).get_object()))
+    except broken:
+        unread["marks"] += 1
+        return []
+    found: list[Mark] = []
+    for one in annotations:
+        try:
+            annotation = one.get_object()
+            found.extend(_marks(annotation))
+        except broken:
+            unread["marks"] += 1
+            continue
+        unread["attached"] += annotation.get("/Subtype") == "/FileAttachment"
+    return found
+
+
+def with_marks(pieces: Sequence[Piece], marks: Sequence[Mark]) -> str:
+    """Return a page's text with each mark beside its label; those without one come last, a line each."""
+    before: dict[int, list[str]] = {}
+    after: dict[int, list[str]] = {}
+    last: list[str] = []
+    placed = [(mark, *_beside(mark, pieces)) for mark in sorted(marks, key=lambda one: one.place[0])]
+    shared = Counter(at for mark, at, _ in placed if mark.kind != "comment")
+    for mark, at, is_before in placed:
+        text = mark.text
+        if mark.kind != "comment" and mark.name and (at < 0 or shared[at] > 1):
+            text = f"{text} {mark.name}" if mark.kind == "tick" else f"{mark.name}: {text}"
+        if at < 0:
+            last.append(text)
+        elif is_before:
+            before.setdefault(at, []).append(f"{text} ")
+        else:
+            after.setdefault(at, []).append(f" {text}")
+    lines: list[str] = []
+    for at, piece in enumerate(pieces):
+        words = piece.text.strip()
+        start = piece.text[: len(piece.text) - len(piece.text.lstrip())]
+        end = piece.text[len(start) + len(words) :]
+        lines.append("".join((start, *before.get(at, ()), words, *after.get(at, ()), end)))
+    return "\n".join(filter(None, ("".join(lines).rstrip("\n"), *last)))
+
+
+def _beside(mark: Mark, pieces: Sequence[Piece]) -> tuple[int, bool]:
+    """Return the piece of text that is a mark's label (-1: none), and whether the mark stands before it."""
+    left, bottom, right, top = mark.place
+    shown = [at for at, piece in enumerate(pieces) if piece.text.strip()]
+    line = [at for at in shown if bottom - SLACK <= pieces[at].y <= top + SLACK]
+    if mark.kind == "comment":
+        return _commented(mark, pieces, line), False
+    earlier = max((at for at in line if pieces[at].x < left), key=lambda at: pieces[at].x, default=-1)
+    later = min((at for at in line if pieces[at].x >= right - SLACK), key=lambda at: pieces[at].x, default=-1)
+    if mark.kind == "tick" and later >= 0:
+        gap = pieces[later].x - right
+        if earlier < 0 or gap <= min(NEAR, max(left - pieces[earlier].end, 0.0)):
+            return later, True
+    if earlier >= 0:
+        return earlier, False
+    above = [at for at in shown if top < pieces[at].y <= top + NEAR and _is_over(pieces[at], left, right)]
+    if above:
+        return min(above, key=lambda at: pieces[at].y), False
+    if later >= 0:
+        return later, True
+    below = [at for at in shown if bottom - NEAR <= pieces[at].y < bottom]
+    below = [at for at in below if _is_over(pieces[at], left, right)]
+    return max(below, key=lambda at: pieces[at].y, default=-1), True
+
+
+def _commented(mark: Mark, pieces: Sequence[Piece], line: Sequence[int]) -> int:
+    """Return the piece of text after which a comment stands: the last that it marks, or the one beside it."""
+    _, bottom, _, top = mark.place
+    if mark.on_text:
+        return min(line, key=lambda at: (round(pieces[at].y), -pieces[at].x), default=-1)
+    middle = (bottom + top) / 2
+    return min(line, key=lambda at: (round(abs(pieces[at].y - middle)), -pieces[at].x), default=-1)
+
+
+def _is_over(piece: Piece, left: float, right: float) -> bool:
+    return piece.x < right and piece.end > left - NEAR
+
+
+def _marks(annotation: DictionaryObject) -> Iterator[Mark]:
+    """Yield what an annotation says, if it says something."""
+    kind = annotation.get("/Subtype")
+    if _flags(annotation.get("/F")) & HIDDEN:
+        return
+    x1, y1, x2, y2 = (float(one) for one in cast(ArrayObject, annotation["/Rect"]))
+    place = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
+    if kind == "/Widget":
+        yield from _field(annotation, place)
+    elif kind in COMMENTS:
+        text = _text(annotation.get("/Contents")) or TAGS.sub(" ", _text(annotation.get("/RC")))
+        text, author = " ".join(text.split()), _text(annotation.get("/T"))
+        if not text:
+            return
+        if kind == "/FreeText" and (not author or annotation.get("/IT") == TYPEWRITER):
+            yield Mark(kind="value", text=text, name="", place=place)
+        else:
+            by = f" by {author}" if author else ""
+            said = f"[Comment{by}: {text}]"
+            yield Mark(kind="comment", text=said, name="", place=place, on_text=kind in MARKED_TEXT)
+
+
+def _field(widget: DictionaryObject, place: tuple[float, float, float, float]) -> Iterator[Mark]:
+    """Yield the value of a field where it is shown; a box whether it is ticked or not."""
+    kind, flags = _inherited(widget, "/FT"), _flags(_inherited(widget, "/Ff"))
+    value = _inherited(widget, "/V")
+    name = _text(_inherited(widget, "/TU")) or _name(widget)
+    if kind == "/Btn":
+        if flags & PUSH_BUTTON:
+            return
+        states = _on_states(widget)
+        ticked = widget.get("/AS", "/Off") != "/Off" or (bool(states) and _text(value).lstrip("/") in states)
+        if flags & RADIO and states:
+            name = f"{name} {states[0]}".strip()
+        yield Mark(kind="tick", text=TICKED if ticked else EMPTY, name=name, place=place)
+        return
+    if kind == "/Sig" and isinstance(value, DictionaryObject):
+        signer = _text(value.get("/Name"))
+        text = f"[signed by {signer}]" if signer else "[signed]"
+    elif kind == "/Ch":
+        text = ", ".join(_chosen(widget, value))
+    else:
+        text = _text(value)
+    if text.strip() and not (kind == "/Tx" and flags & PASSWORD):
+        yield Mark(kind="value", text=text.strip(), name=name, place=place)
+
+
+def _inherited(widget: DictionaryObject, key: str) -> object:
+    """Return an entry of a field, which may stand in a field that holds it."""
+    at: object = widget
+    for _ in range(DEEPEST):
+        if not isinstance(at, DictionaryObject):
+            break
+        if key in at:
+            return at[key]
+        at = at.get("/Parent", None)
+        at = at.get_object() if at is not None else None
+    return None
+
+
+def _flags(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _name(widget: DictionaryObject) -> str:
+    """Return the full name of a field: those of the fields that hold it come first."""
+    names: list[str] = []
+    at: object = widget
+    for _ in range(DEEPEST):
+        if not isinstance(at, DictionaryObject):
+            break
+        names.insert(0, _text(at.get("/T")))
+        at = at.get("/Parent", None)
+        at = at.get_object() if at is not None else None
+    return ".".join(filter(None, names))
+
+
+def _on_states(widget: DictionaryObject) -> list[str]:
+    """Return the names of a box's states but the one of an empty box."""
+    looks = widget.get("/AP", DictionaryObject()).get_object()
+    normal = looks.get("/N", DictionaryObject()).get_object()
+    if isinstance(normal, StreamObject) or not isinstance(normal, DictionaryObject):
+        return []
+    return [str(state).lstrip("/") for state in normal if state != "/Off"]
+
+
+def _chosen(widget: DictionaryObject, value: object) -> list[str]:
+    """Return what is chosen of a list, as it is shown there."""
+    shown: dict[str, str] = {}
+    options = _inherited(widget, "/Opt")
+    for option in options if isinstance(options, ArrayObject) else ():
+        pair = option.get_object()
+        if isinstance(pair, ArrayObject) and len(pair) > 1:
+            shown[_text(pair[0])] = _text(pair[1])
+    values = value if isinstance(value, ArrayObject) else [value]
+    chosen = [_text(one) for one in values]
+    return [shown.get(one, one) for one in chosen if one]
+
+
+def _text(value: object) -> str:
+    """Return a text of the file with its lines ended by "\\n"; a long one may be a stream."""
+    if value is None:
+        return ""
+    if hasattr(value, "get_object"):
+        value = value.get_object()
+    if isinstance(value, StreamObject):
+        value = value.get_data()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="replace")
+    if not isinstance(value, str):
+        return "" if isinstance(value, DictionaryObject | ArrayObject) else str(value)
+    return value.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
