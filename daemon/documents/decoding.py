@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from io import IncrementalNewlineDecoder
 
+from w3lib.encoding import html_body_declared_encoding, resolve_encoding
+
 from daemon.documents.document import DocumentError
-from daemon.documents.formats import BINARY
+from daemon.documents.formats import BINARY, ending
 
 PIECE = 2**18
 """Bytes that are turned over at once."""
@@ -20,6 +22,20 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 """How a text says its encoding; UTF-32 before UTF-16, whose mark it begins with."""
+UNMARKED = (
+    (re.compile(rb"<\0\0\0"), "utf-32-le"),
+    (re.compile(rb"\0\0\0<"), "utf-32-be"),
+    (re.compile(rb"<\0[^\0]\0"), "utf-16-le"),
+    (re.compile(rb"\0<\0[^\0]"), "utf-16-be"),
+)
+"""How XML and HTML begin that have no mark and several bytes a letter (XML 1.0, appendix F)."""
+MARKUP = re.compile(rb"\s*<[!?a-zA-Z]")
+MARKUP_ENDINGS = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".xml"})
+TAG = b"<meta"
+"""Reads the same in all encodings that can name themselves in ASCII; not in those of mainframes."""
+STYLES = re.compile(rb'@charset "([\w.:-]{1,40})";')
+TEXT_CODEC = re.compile(r"(?:cp|mac|koi8|kz|ptcp|iso8859|iso2022|euc|gb|hz|big5|shift|johab|tis|hp)[\w-]*")
+"""Encodings of one or two bytes a letter. A codec that unpacks or escapes (zlib, rot13) is no encoding."""
 OTHER_LINES = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """Where `str.splitlines` would begin a line, and no editor does. They become spaces: all count alike."""
 CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -34,6 +50,7 @@ FEW = 10
 Decoded = tuple[str, tuple[str, ...]]
 """A text, and notes on how it was read."""
 
+OTHERWISE = "{name} says that its encoding is {declared}, but it is UTF-8, and was read as such."
 GUESSED = "The encoding of {name} is not known: it was read as Windows-1252, so some letters may be wrong."
 DAMAGED = "{name} is not all in its encoding ({encoding}): {broken} characters could not be read (\ufffd)."
 UNKNOWN = "The encoding of {name} is not known: save it as UTF-8, and share that."
@@ -48,12 +65,45 @@ def decode(name: str, data: bytes, most: int) -> Decoded:
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _damaged(name, data[len(mark) :], encoding, most)
+    for beginning, encoding in UNMARKED:
+        if beginning.match(data):
+            return _damaged(name, data, encoding, most)
     if b"\0" in data:
         raise DocumentError(f"{name} {BINARY}.")
+    declared = declared_encoding(name, data)
+    if declared and data.isascii():  # some encodings write all their letters in ASCII
+        return _damaged(name, data, declared, most)
     try:
-        return _text(name, data, "utf-8", "strict", most), ()
+        text = _text(name, data, "utf-8", "strict", most)
     except UnicodeDecodeError:
-        broken, good = _quality(data)
+        if declared:
+            return _damaged(name, data, declared, most)
+        return _undeclared(name, data, most)
+    if declared:
+        return text, (OTHERWISE.format(name=name, declared=declared.upper()),)
+    return text, ()
+
+
+def declared_encoding(name: str, data: bytes) -> str:
+    """Return the encoding other than UTF-8 that an XML, HTML or CSS text names itself, as Python calls it.
+
+    Empty if it names none, one that Python does not know, or one that it cannot be in (UTF-16).
+    """
+    styles = STYLES.match(data)
+    if styles:
+        named = resolve_encoding(styles[1].decode("ascii"))
+    elif MARKUP.match(data) or ending(name) in MARKUP_ENDINGS:
+        named = html_body_declared_encoding(data)
+    else:
+        return ""
+    if named and TEXT_CODEC.fullmatch(named) and TAG.decode(named, "replace") == TAG.decode("ascii"):
+        return named
+    return ""
+
+
+def _undeclared(name: str, data: bytes, most: int) -> Decoded:
+    """The text of what is not UTF-8, and does not say what it is."""
+    broken, good = _quality(data)
     if good >= FEW * broken:
         return _damaged(name, data, "utf-8", most)
     try:
