@@ -207,6 +207,11 @@ class Settings:
         """Where the programs of the inner life run; a rehearsed workspace has a folder of its own."""
         return self._in_home("processes")
 
+    @property
+    def address_path(self) -> Path:
+        """Where the daemon keeps the address that it listens on; a rehearsed workspace has one of its own."""
+        return self._in_home("console-address")
+
     def _in_home(self, name: str) -> Path:
         if self.slack == "rehearsed":
             name = f"rehearsal-{name}"

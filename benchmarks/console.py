@@ -126,7 +126,7 @@ async def serve(folder: Path) -> None:
         told, late = f"{time.thread_time()} {time.process_time()} {late}", 0.0
         return web.Response(text=told)
 
-    protect(app, host="127.0.0.1", token="", clock=clock)
+    protect(app, host="127.0.0.1", clock=clock, credentials=None)
     async with Journal(folder / "journal.db", clock, SOUL_KINDS) as journal:
         mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
         app.router.add_get("/loop", loop)

@@ -82,6 +82,7 @@ def commands() -> argparse.ArgumentParser:
 def _add_those_of_the_soul(add: Add) -> None:
     add("run", _run, "the daemon (the default)")
     add("rehearse", _rehearse, "only a local Slack and a local Claude")
+    add("link", _link, "a link that opens the running daemon's page once, for ten minutes")
     doctor = add("doctor", _doctor, "what is wrong, and how to mend it; exit 1 if anything is")
     doctor.add_argument("--json", action="store_true", help="the same, for a program")
     read = add("read", _read, "answer a question about files, however long; exit 0 answered, 2 in part")
@@ -158,6 +159,17 @@ def _rehearse(_: argparse.Namespace) -> int:
 
     rehearsal = _rehearsal(settings, slack=True, claude=True)
     asyncio.run(lifetime.until_told(app.rehearse(settings, rehearsal)))
+    return 0
+
+
+def _link(_: argparse.Namespace) -> int:
+    from daemon.engine.clock import SystemClock
+
+    settings = load()
+    with _loading():
+        from daemon.page_access import new_link
+
+    print(new_link(settings, SystemClock().now))
     return 0
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import socket
 
@@ -25,7 +25,9 @@ from daemon.connections import (
     sandboxes_for,
     slack_for,
 )
+from daemon.console.credentials import Credentials
 from daemon.console.guard import protect
+from daemon.console.session_routes import mount_sessions
 from daemon.console.unrecorded import Thinking
 from daemon.engine.clock import SystemClock
 from daemon.engine.exceptions import JournalError
@@ -37,6 +39,7 @@ from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import live, meanwhile
 from daemon.mind.wording import SOUL, catalogue, name_of
+from daemon.page_access import credentials_for, link_to, note_address
 from daemon.ports import Clock, Open
 from daemon.process import Process
 from daemon.processes import FAULTS, PROCESSES
@@ -61,7 +64,10 @@ GRACE = 10.0
 async def rehearse(settings: Settings, rehearsal: Rehearsal) -> None:
     """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
     async with AsyncExitStack() as stack:
-        app, listener, here = await _port(stack, settings, SystemClock(), rehearsal)
+        clock, credentials = SystemClock(), None
+        if settings.console_token:
+            credentials = Credentials.of(settings.soul_home, settings.console_token, clock.now)
+        app, listener, here = await _port(stack, settings, clock, rehearsal, credentials)
         await stack.enter_async_context(serving(app, listener, most=roomy()))
         print(f"workspace  SLACK_API_URL={here}/api/")
         print(f"           SLACK_BOT_TOKEN={rehearsal.bot_token}  SLACK_APP_TOKEN={rehearsal.app_token}")
@@ -76,17 +82,28 @@ class Awake:
 
     name: str
     url: str
-    journal: Journal
-    slack: Slack
-    budget: Budget
+    credentials: Credentials
+    services: Services
     worker: Worker
+
+    @property
+    def journal(self) -> Journal:
+        return self.services.journal
+
+    @property
+    def slack(self) -> Slack:
+        return self.services.slack
+
+    @property
+    def budget(self) -> Budget:
+        return self.services.budget
 
 
 async def run(settings: Settings, rehearsal: Rehearsal | None, samples: Path | None = None) -> None:
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
         gc.freeze()  # what is there by now stays for good: the collector need not go through it again
-        introduce(settings, soul.name, soul.budget, soul.url)
+        introduce(settings, soul.name, soul.budget, link_to(soul.url, soul.credentials))
         await live(soul.journal.died, soul.slack.died)
 
 
@@ -113,8 +130,10 @@ async def awake(
     own = _usable(folder, samples)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        app, listener, here = await _port(stack, settings, clock, rehearsal)
+        credentials = credentials_for(settings, clock.now)
+        app, listener, here = await _port(stack, settings, clock, rehearsal, credentials)
         journal = await enter(Journal(settings.journal_path, clock, SOUL_KINDS, writer))
+        note_address(settings.address_path, here)
         texts = _texts(folder, journal, own, processes or {})
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
@@ -123,11 +142,12 @@ async def awake(
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         world = await _world(stack, services, processes or processes_of(services, stack, own), sandbox)
-        worker = await _at_work(stack, settings, world, grace, clearing(settings, rehearsal, here))
+        secret = replace(settings, console_token=credentials.token)
+        worker = await _at_work(stack, secret, world, grace, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        name, budget = name_of(texts.as_it_is(SOUL)), services.budget
-        yield Awake(name=name, url=here, journal=journal, slack=slack, budget=budget, worker=worker)
+        name = name_of(texts.as_it_is(SOUL))
+        yield Awake(name=name, url=here, credentials=credentials, services=services, worker=worker)
 
 
 def _usable(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
@@ -207,14 +227,26 @@ def _texts(
 
 
 async def _port(
-    stack: AsyncExitStack, settings: Settings, clock: Clock, rehearsal: Rehearsal | None
+    stack: AsyncExitStack,
+    settings: Settings,
+    clock: Clock,
+    rehearsal: Rehearsal | None,
+    credentials: Credentials | None,
 ) -> tuple[web.Application, socket, str]:
     """The application, with what is rehearsed in it, the socket on which it is to answer, and its address."""
     settle(settings.soul_home)
     listener = stack.enter_context(bind(settings.host, settings.port))
     app = web.Application(client_max_size=BODY)
-    token, page = settings.console_token, settings.console_url
-    protect(app, host=settings.host, token=token, clock=clock, url=page)
+    protect(
+        app,
+        host=settings.host,
+        clock=clock,
+        credentials=credentials,
+        world_is_open=not settings.console_token,
+        url=settings.console_url,
+    )
+    if credentials:
+        mount_sessions(app, credentials)
     if rehearsal:
         try:
             await stack.enter_async_context(rehearsal.mounted(app))

@@ -15,8 +15,8 @@ def elsewhere(url: str, home: str) -> str:
     return "" if url in ("", home) else urlsplit(url).netloc
 
 
-def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
-    """What an owner wants to know at the start, in at most nine lines; the last one says where."""
+def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
+    """What an owner wants to know at the start, in at most nine lines; the last one links to the page."""
     workspace = elsewhere(settings.slack_api_url, SLACK) or "Slack"
     thinker = settings.claude_model
     if settings.slack == "rehearsed":
@@ -38,6 +38,4 @@ def introduce(settings: Settings, name: str, budget: Budget, url: str) -> None:
         print(f"decides    by itself, in runs of {settings.ism_max_loops} rounds; {watched}")
     spent = budget.today().cost
     print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
-    if settings.console_token:
-        print("console    asks for the CONSOLE_TOKEN when it is opened")
-    print(f"ready  {url}", flush=True)
+    print(f"ready  {link}", flush=True)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from daemon.engine.exceptions import JournalError
 
-OURS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
-"""The files that the daemon makes in its home."""
+TOKEN = "console-token"
+"""The file in the home with the token of the page."""
+JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
+"""The files of journals, and of what is kept beside them."""
+PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
+"""What opens the page, and where it is: files, and folders of files."""
 READS = "reads"
 """The folder in it with the journals of what was read in a terminal."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -56,20 +61,45 @@ def is_shown(path: Path) -> bool:
         return False
 
 
+def write_private(path: Path, text: str) -> None:
+    """Replace this file by one that only its owner can read: whole, or not at all. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink()
+        raise
+
+
+def journals(home: Path) -> list[Path]:
+    """The files of the daemon's journals there."""
+    return sorted(path for pattern in JOURNALS for path in home.glob(pattern) if path.is_file())
+
+
+def owned(home: Path) -> list[Path]:
+    """All that the daemon makes at the top of its home, but for folders of other things."""
+    return [*journals(home), *sorted(path for pattern in PAGE for path in home.glob(pattern))]
+
+
 def files(home: Path) -> list[Path]:
-    """The daemon's own files there."""
-    return sorted(path for pattern in OURS for path in home.glob(pattern) if path.is_file())
+    """The daemon's own files there, wherever they stand, and its folders of them."""
+    own = owned(home)
+    return own + [path for folder in own if folder.is_dir() for path in sorted(folder.iterdir())]
 
 
 def tighten(home: Path) -> None:
-    """Close the daemon's own files there to others, and the folder, too, if nothing else is in it.
+    """Close the daemon's journals there to others, and the folder, too, if nothing but its own is in it.
 
     What belongs to somebody else, or is a folder of other things, is left as it is: the doctor says so.
     """
-    own = files(home)
-    for path in own:
+    for path in journals(home):
         _close(path)
-    if {*home.iterdir()} <= {*own}:
+    if {*home.iterdir()} <= {*owned(home)}:
         _close(home)
 
 

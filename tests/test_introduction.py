@@ -14,7 +14,7 @@ from daemon.kinds import SOUL_KINDS
 from daemon.soul.budget import Budget
 from tests.clock import FakeClock
 
-URL = "http://127.0.0.1:8080"
+URL = "http://127.0.0.1:8080/?token=abc"
 OWNED = frozenset({"U0CAROL0003"})
 TO_ITSELF = "a limit ends a run (with OWNER_USER_IDS, an owner may let it go on)"
 WATCHED = "at a limit an owner may let it go on"

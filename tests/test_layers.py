@@ -21,6 +21,7 @@ ROOMS = (
     ("view", "behaviour", "turn_lines"),
     ("within",),
     ("services",),
+    ("page_access",),
     ("server", "log", "project", "introduction", "connections"),
     ("console", "slack"),
     ("processes",),
@@ -51,6 +52,7 @@ WIRING = (
     "services",
     "introduction",
     "connections",
+    "page_access",
 )
 """The only rooms that know the settings."""
 APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge", "sandbox")}

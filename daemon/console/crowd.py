@@ -23,11 +23,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Guest:
-    """One connection. `asking` counts the requests that are being answered on it: streams last."""
+    """One connection. `asking` counts the requests that are being answered on it: streams last. `session` is
+    the name of the session that was shown on it last."""
 
     handler: RequestHandler
     address: str
     asking: int = 0
+    session: str = ""
 
     @property
     def gone(self) -> bool:
@@ -86,16 +88,26 @@ class Crowd:
         if guest is not None:
             guest.asking -= 1
 
-    def vouch(self, handler: RequestHandler) -> None:
-        """Whoever is on this connection may see everything."""
+    def vouch(self, handler: RequestHandler, session: str = "") -> None:
+        """Whoever is on this connection may see everything, while this session lasts, if it is by one."""
+        if handler in self._known:
+            self._known[handler].session = session
         guest = self._strangers.pop(handler, None)
         if guest is None:
             return
+        guest.session = session
         self._known[handler] = guest
         if len(self._known) > self.most - self.share:
             self._forget_gone()
             if len(self._known) > self.most - self.share:
                 self._show_out(self._known)
+
+    def part(self, session: str, kept: RequestHandler) -> None:
+        """This session is over: its connections are closed, streams as well, but for this one."""
+        for guest in list(self._known.values()):
+            if guest.session == session and guest.handler is not kept:
+                del self._known[guest.handler]
+                guest.show_out()
 
     def _full(self, address: str) -> bool:
         strangers = len(self._strangers)
@@ -118,8 +130,10 @@ class Crowd:
             self._show_out(self._known)
 
     def _show_out(self, guests: dict[RequestHandler, Guest], address: str | None = None) -> None:
-        """The oldest one goes: one that waits for no answer, if there is such a one."""
+        """The oldest one goes: one that waits for no answer, if there is such a one; never the latest, which
+        has had no time to ask."""
         choice = [one for one in guests.values() if address in (None, one.address)]
+        choice = choice[:-1] or choice
         guest = next((one for one in choice if not one.asking), choice[0])
         del guests[guest.handler]
         guest.show_out()

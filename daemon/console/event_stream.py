@@ -22,6 +22,8 @@ TAIL = 300
 """How many entries a page sees that asks for no place to begin."""
 BEAT = 15.0
 """Seconds between two heartbeats: how soon a closed page is noticed."""
+LONGEST = 3_600.0
+"""Seconds after which a stream ends: a page comes back, and shows that its session still holds."""
 BITE = 20
 """Entries that are read at once for one reader."""
 MOST = 50
@@ -35,10 +37,13 @@ HEAD = 2_000
 class Streams:
     """The open streams; their owner, who ends them with the application."""
 
-    def __init__(self, journal: Journal, thinking: Thinking, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, journal: Journal, thinking: Thinking, patience: float = PATIENCE, longest: float = LONGEST
+    ) -> None:
         self._journal = journal
         self._thinking = thinking
         self._patience = patience
+        self._longest = longest
         self._events = Events(journal)
         self._open: dict[asyncio.Task[None], Reader] = {}
 
@@ -52,9 +57,8 @@ class Streams:
         sending = asyncio.create_task(self._send(reader, since))
         self._begin(sending, reader)
         try:
-            while not (await asyncio.wait({sending}, timeout=BEAT))[0]:
-                await reader.send(b": beat\n\n")
-            if not sending.cancelled():
+            await self._beat(sending, reader)
+            if sending.done() and not sending.cancelled():
                 sending.result()  # it follows for ever: it can only have failed
         except ConnectionResetError:
             pass  # the page was closed
@@ -76,6 +80,15 @@ class Streams:
             oldest = next(iter(self._open))
             self._open.pop(oldest).drop()
             oldest.cancel()
+
+    async def _beat(self, sending: asyncio.Task[None], reader: Reader) -> None:
+        """Show now and then that this stream lives, until it is over or has lasted long enough."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self._longest
+        while not (await asyncio.wait({sending}, timeout=min(BEAT, ends - loop.time())))[0]:
+            if loop.time() >= ends:
+                return
+            await reader.send(b": beat\n\n")
 
     async def _send(self, reader: Reader, since: int) -> None:
         thinking = asyncio.create_task(self._think(reader))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from daemon.console.event_stream import Streams, brief
+from daemon.console.event_stream import LONGEST, Streams, brief
 from daemon.console.guard import NOTHING_HERE, refuse
 from daemon.console.inside import Inside
 from daemon.console.paging import MOST, PAGE, Pages, Place
@@ -56,7 +56,7 @@ class Console:
     "models": {role: model}, "inner": is there an inner life to show?, "questions": how many are open}.
     `health` is {"ok": bool, …}.
     `inner` tells of the inner life, `thinking` of what is not recorded yet. `patience`: seconds in which a
-    reader of the journal must take something.
+    reader of the journal must take something; `longest`: seconds that it is sent to them at a stretch.
     """
 
     journal: Journal
@@ -66,6 +66,7 @@ class Console:
     inner: Inside | None = None
     thinking: Thinking = field(default_factory=Thinking)
     patience: float = PATIENCE
+    longest: float = LONGEST
 
 
 def mount(app: web.Application, console: Console) -> None:
@@ -90,7 +91,7 @@ class Views:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._streams = Streams(console.journal, console.thinking, console.patience)
+        self._streams = Streams(console.journal, console.thinking, console.patience, console.longest)
         self._answers = Answers(console.patience)
         self._pages = Pages(console.journal)
         self._parts = {path.name: path for path in STATIC.iterdir()}

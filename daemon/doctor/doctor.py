@@ -81,6 +81,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
         yield one
     yield machine.disk(settings.soul_home)
     yield machine.modes(settings.soul_home)
+    yield machine.page(settings.soul_home, settings.console_token)
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)
     yield await sandbox(settings.rlm_sandbox)

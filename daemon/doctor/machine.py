@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
+from daemon.console.token_file import read
 from daemon.doctor.finding import Finding, ill, well
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.lock import holder
@@ -18,7 +19,7 @@ from daemon.engine.opening import RESTORE
 from daemon.engine.reading import reading
 from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS
-from daemon.private import files, is_shown
+from daemon.private import TOKEN, files, is_shown
 from daemon.rules import verify
 from daemon.server import bind, url_of
 
@@ -66,6 +67,19 @@ def modes(home: Path, env: Path = ENV) -> Finding:
     if str(home) in shown:
         fix = f"{fix}; or give SOUL_HOME a folder of its own"
     return ill("modes", f"others may look into {', '.join(shown)}. {fix}")
+
+
+def page(home: Path, token: str) -> Finding:
+    """What opens the page: CONSOLE_TOKEN, which is this `token`, or the one that the first start makes."""
+    how = "`python -m daemon link` prints a link that opens it in a browser"
+    if token:
+        return well("page", f"CONSOLE_TOKEN is its token; {how}")
+    try:
+        if not read(home):
+            return well("page", f"no token yet; the first start makes {home / TOKEN}")
+    except ConfigError as error:
+        return ill("page", str(error).rstrip("."))
+    return well("page", f"its token is in {home / TOKEN}; {how}")
 
 
 def journal(path: Path) -> Finding:

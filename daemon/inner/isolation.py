@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from daemon.private import READS, files
+from daemon.private import READS, owned
 
 TOOL = "bwrap"
 PATIENCE = 10.0
@@ -30,7 +30,7 @@ def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str
     seen either.
     """
     soul_home = home.parent.absolute()
-    ours = {*files(soul_home), soul_home / READS, home.absolute()}
+    ours = {*owned(soul_home), soul_home / READS, home.absolute()}
     shown = list[str]()
     for path in soul_home.iterdir():
         if path not in ours:

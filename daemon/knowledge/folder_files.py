@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from daemon.private import TOKEN
+
 MOST_BYTES = 1_000_000
 """A larger file is not read."""
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -45,7 +47,10 @@ class File:
 
 
 def files(top: Path, called: str) -> Iterator[File]:
-    """The files below a folder, in order; hidden ones and links are left out. Paths begin with `called`."""
+    """The files below a folder, in order; hidden ones, links and the page's token are left out.
+
+    Paths begin with `called`.
+    """
     try:
         for folder, inner, names, descriptor in os.fwalk(top):
             inner[:] = sorted(name for name in inner if not name.startswith("."))
@@ -63,7 +68,7 @@ def _file(below: Path, name: str, folder: int) -> File | None:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:  # it went away
         return None
-    if name.startswith(".") or not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+    if name.startswith((".", TOKEN)) or not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
         return None
     stamp = f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
     return File(path=_plain(below / name), size=found.st_size, stamp=stamp, name=name, folder=folder)

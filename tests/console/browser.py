@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 from playwright.async_api import BrowserContext, Page, Route, ViewportSize, async_playwright, expect
 
+from tests.signed_in import SIGNED_IN, known_in
 from tests.stories.process import running
 
 CHROMIUM = shutil.which("chromium")
@@ -51,9 +52,12 @@ class Windows:
         viewport: ViewportSize = SIZE,
         color_scheme: Literal["light", "dark"] = "light",
         reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
+        signed_in: bool = True,
     ) -> Page:
         """A page of this size, for eyes that want to see it so."""
         page = await self._profile.new_page()
+        if signed_in:
+            await page.add_init_script(SIGNED_IN)
         self._opened.append(page)
         await page.set_viewport_size(viewport)
         await page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
@@ -81,6 +85,7 @@ IN_A_BROWSER = [WITH_CHROMIUM, IN_ITS_LOOP]
 @asynccontextmanager
 async def daemon(home: Path, *command: str, **given: str) -> AsyncIterator[str]:
     """A daemon with these settings and no other; gives the address of its page."""
+    known_in(home)
     async with running(home, *command, **given) as (_, address):
         yield address
 

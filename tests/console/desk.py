@@ -11,7 +11,8 @@ from typing import Any
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.console.guard import protect
+from daemon.console.credentials import Credentials
+from daemon.console.guard import HEADER, protect
 from daemon.console.inside import Inside
 from daemon.console.routes import Console, mount
 from daemon.engine.clock import SystemClock
@@ -24,6 +25,7 @@ from daemon.within import index_of, state_of
 from rehearsal.local_slack import World
 from rehearsal.people import SOUL, TEAM
 from tests.console.site import rebuild
+from tests.signed_in import TOKEN
 
 STATE: Mapping[str, Any] = {
     "name": SOUL.name,
@@ -68,11 +70,11 @@ class Desk:
 async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     """A desk, until the block ends; `state` is what the page is told of the daemon."""
     app, clock = web.Application(), SystemClock()
-    protect(app, host="127.0.0.1", token="", clock=clock)
+    protect(app, host="127.0.0.1", clock=clock, credentials=Credentials.of(home, TOKEN, clock.now))
     async with (
         World(home / "rehearsal.db", clock) as world,
         Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
-        ClientSession() as session,
+        ClientSession(headers={HEADER: TOKEN}) as session,
     ):
         mount(app, _console(journal, clock, {**STATE, **state}))
         world.mount(app)

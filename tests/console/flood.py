@@ -10,9 +10,11 @@ from pathlib import Path
 
 from aiohttp import ClientSession, CookieJar, TCPConnector, web
 
+from daemon.console.credentials import Credentials
 from daemon.console.crowd import CROWD, Crowd
 from daemon.console.guard import protect
 from daemon.console.routes import Console, mount
+from daemon.console.session_routes import mount_sessions
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from daemon.server import address, bind, serving
@@ -77,7 +79,9 @@ async def house(
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         app = web.Application()
-        protect(app, host="127.0.0.1", token=token, clock=clock)
+        credentials = Credentials.of(path, token, clock.now)
+        protect(app, host="127.0.0.1", clock=clock, credentials=credentials, world_is_open=False)
+        mount_sessions(app, credentials)
         state = {"name": "Claudius"}
         mount(
             app, Console(journal=journal, rebuild=rebuild, state=lambda: state, health=lambda: {"ok": True})

@@ -13,11 +13,14 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
-from daemon.console.guard import protect
+from daemon.console.credentials import Credentials
+from daemon.console.event_stream import LONGEST
+from daemon.console.guard import HEADER, protect
 from daemon.console.overview import Directory, Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.readers import PATIENCE
 from daemon.console.routes import Console, mount
+from daemon.console.session_routes import mount_sessions
 from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
@@ -26,6 +29,7 @@ from daemon.knowledge.places import Places
 from daemon.ports import Clock
 from daemon.slack.place import permalink
 from tests.clock import FakeClock
+from tests.signed_in import TOKEN as SHOWN
 
 
 @dataclass(kw_only=True)
@@ -38,6 +42,7 @@ class Site:
     journal: Journal
     runner: web.AppRunner
     thinking: Thinking
+    credentials: Credentials
     health: dict[str, Any] = field(default_factory=lambda: {"ok": True})
 
     def streams(self) -> list[asyncio.Transport]:
@@ -84,30 +89,46 @@ async def console(
     *,
     host: str = "127.0.0.1",
     token: str = "",
+    closed: bool | None = None,
     page: str = "",
     clock: Clock | None = None,
     patience: float = PATIENCE,
+    longest: float = LONGEST,
 ) -> AsyncIterator[Site]:
-    """A console as app.py mounts it, with one more route below the guard: the rehearsal's socket."""
+    """A console as app.py mounts it, with two more routes below the guard, of the rehearsal.
+
+    Where no `token` is named, `http` shows the right one with all that it asks; where one is, the world is
+    `closed`, unless that is said, too.
+    """
     clock = clock or FakeClock()
+    closed = bool(token) if closed is None else closed
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
-        protect(app, host=host, token=token, clock=clock, url=page)
+        credentials = Credentials.of(path, token or SHOWN, clock.now)
+        protect(app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page)
+        mount_sessions(app, credentials)
         told = {"name": "Claudius"}
         shown = Console(
-            journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: health, patience=patience
+            journal=journal,
+            rebuild=rebuild,
+            state=lambda: told,
+            health=lambda: health,
+            patience=patience,
+            longest=longest,
         )
         mount(app, shown)
         purse = Purse(daily=5.0, now=clock.now)
         directory = Directory(called=_called, link=partial(permalink, "https://team.slack.com/"))
         mount_overview(app, Overview(journal, Places(journal), purse, ("U1",), directory))
         app.router.add_get("/link/", link)
+        app.router.add_get("/rehearsal/state", _world)
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         port = runner.addresses[0][1]
-        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as http:
+        headers = {} if token else {HEADER: SHOWN}
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True), headers=headers) as http:
             try:
                 yield Site(
                     port=port,
@@ -116,10 +137,16 @@ async def console(
                     journal=journal,
                     runner=runner,
                     thinking=shown.thinking,
+                    credentials=credentials,
                     health=health,
                 )
             finally:
                 await runner.cleanup()
+
+
+async def _world(_: web.Request) -> web.Response:
+    """What a rehearsed world says of itself."""
+    return web.json_response({"people": []})
 
 
 async def _called(id: str) -> str:

@@ -15,7 +15,6 @@ from tests.clock import FakeClock
 from tests.console.site import Site, console
 
 TOKEN = "open sesame, and be quick"
-FORM = {"Accept": "text/html,application/xhtml+xml"}
 
 
 async def guess(site: Site, token: str = "wrong", http: ClientSession | None = None) -> ClientResponse:
@@ -79,15 +78,6 @@ async def test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in(tmp_
         await asyncio.gather(*held)
 
 
-async def test_an_old_cookie_is_taken_away(tmp_path: Path) -> None:
-    async with console(tmp_path, token=TOKEN) as site:
-        cookie = {"Cookie": "console_token=of-yesterday"}
-        async with site.http.get(f"{site.url}/", headers=FORM | cookie) as answer:
-            assert answer.status == 401
-            assert 'console_token=""; expires=' in answer.headers["Set-Cookie"]
-            assert "not the token" in await answer.text()
-
-
 async def test_it_forgets_and_remembers_a_bounded_number(tmp_path: Path) -> None:
     clock = FakeClock()
     brake = Brake(clock)
@@ -115,36 +105,21 @@ def test_who_counts_as_one(remote: str | None, one: str) -> None:
     assert whose(remote) == one
 
 
-async def test_a_person_is_asked_by_a_form_which_lets_in(tmp_path: Path) -> None:
-    async with console(tmp_path, token=TOKEN) as site:
-        async with site.http.get(f"{site.url}/", headers=FORM) as asked:
-            page = await asked.text()
-            assert (asked.status, asked.content_type) == (401, "text/html")
-            assert '<label for="token">' in page
-            assert 'role="alert"' not in page
-        for part in ("base.css", "token.css", "icon.svg"):
-            async with site.http.get(f"{site.url}/static/{part}") as dress:
-                assert dress.status == 200
-        own = FORM | {"Origin": site.url, "Sec-Fetch-Site": "same-origin"}
-        for written in ({"token": "wrong"}, {"token": f"{TOKEN}!"}):
-            async with site.http.post(f"{site.url}/", data=written, headers=own) as wrong:
-                assert wrong.status == 401
-                assert 'role="alert"' in await wrong.text()
-        async with site.http.post(f"{site.url}/", headers=own) as empty:
-            assert empty.status == 401
-        foreign = FORM | {"Origin": "https://evil.example"}
-        async with site.http.post(f"{site.url}/", data={"token": TOKEN}, headers=foreign) as refused:
-            assert refused.status == 403
-        right = {"token": f" {TOKEN} "}
-        async with site.http.post(f"{site.url}/", data=right, headers=own, allow_redirects=False) as let_in:
-            assert (let_in.status, let_in.headers["Location"]) == (303, "/")
-        async with site.http.get(f"{site.url}/console/state") as state:
-            assert state.status == 200
+async def test_guesses_at_links_cost_time_too_and_a_right_one_is_let_in_at_once(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with console(tmp_path, token=TOKEN, clock=clock) as site:
+        for _ in range(FREE):
+            assert await exchange(site, "wrong") == 401
+        held = asyncio.create_task(exchange(site, "wrong"))
+        await until_asleep(clock, 1)
+        assert not held.done()
+        assert await exchange(site, site.credentials.link()) == 200
+        assert await exchange(site, TOKEN) == 200
+        await clock.advance(LONGEST)
+        assert await held == 401
 
 
-async def test_a_form_that_is_too_long_is_not_read(tmp_path: Path) -> None:
-    async with (
-        console(tmp_path, token=TOKEN) as site,
-        site.http.post(f"{site.url}/", data={"token": "x" * 100_000}, headers=FORM) as answer,
-    ):
-        assert answer.status == 401
+async def exchange(site: Site, token: str) -> int:
+    """A browser brings the token of a link."""
+    async with site.http.post(f"{site.url}/console/session", json={"token": token}) as answer:
+        return answer.status

@@ -1,4 +1,4 @@
-"""Who may talk to the console: no foreign page, nobody without the token where there is one."""
+"""Who may talk to the console: no foreign page, and nobody without the token or a session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from tests.console.site import console
 
@@ -69,12 +70,42 @@ async def test_a_link_on_another_page_may_lead_to_the_console(tmp_path: Path) ->
             assert answer.status == 403
 
 
-async def test_without_the_token_nothing_is_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", [True, False])
+async def test_without_the_token_nothing_of_the_soul_is_shown(tmp_path: Path, closed: bool) -> None:
+    async with console(tmp_path, token=TOKEN, closed=closed) as site:
+        for path in (
+            *("/console/state", "/console/journal", "/console/threads", "/metrics", "/nowhere"),
+            *("/%63onsole/state", "/static/../console/state", "//console/state", "/api/../console/state"),
+        ):
+            async with site.http.get(URL(site.url + path, encoded=True)) as answer:
+                assert answer.status in (401, 404), path
+                assert "Claudius" not in await answer.text()
+        async with site.http.get(f"{site.url}/console/state") as answer:
+            said = (await answer.json())["error"]
+            assert all(how in said for how in ("CONSOLE_TOKEN", "SOUL_HOME/console-token", "daemon link"))
+
+
+async def test_the_pages_own_files_and_its_health_are_open_and_tell_nothing(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        for path in ("/", "/console/state", "/console/journal", "/static/main.js", "/?token=wrong"):
+        for path in ("/", "/static/main.js", "/static/base.css", "/?token=wrong", "/healthz"):
             async with site.http.get(site.url + path) as answer:
-                assert answer.status == 401
-                assert "CONSOLE_TOKEN" in (await answer.json())["error"]
+                assert answer.status == 200, path
+                assert "Claudius" not in await answer.text()
+
+
+@pytest.mark.parametrize(("closed", "status"), [(False, 200), (True, 401)])
+async def test_the_rehearsed_world_is_open_where_there_is_no_console_token(
+    tmp_path: Path, closed: bool, status: int
+) -> None:
+    shown = {"X-Console-Token": TOKEN}
+    async with console(tmp_path, token=TOKEN, closed=closed) as site:
+        for path, headers, expected in (
+            ("/rehearsal/state", {}, status),
+            ("/rehearsal/state", shown, 200),
+            ("/console/state", {}, 401),
+        ):
+            async with site.http.get(site.url + path, headers=headers) as answer:
+                assert answer.status == expected
 
 
 async def test_a_program_shows_the_token_in_a_header(tmp_path: Path) -> None:
@@ -89,21 +120,33 @@ async def test_a_program_shows_the_token_in_a_header(tmp_path: Path) -> None:
 async def test_a_token_may_hold_any_bytes_and_is_only_wrong(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
         reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
-        lines = (b"GET / HTTP/1.1", b"Host: localhost", b"X-Console-Token: s\xe9same", b"Connection: close")
+        asks = b"GET /console/state HTTP/1.1"
+        lines = (asks, b"Host: localhost", b"X-Console-Token: s\xe9same", b"Connection: close")
         writer.write(b"\r\n".join((*lines, b"", b"")))
         assert b" 401 " in await reader.readline()
         writer.close()
         await writer.wait_closed()
 
 
-async def test_the_token_in_the_address_becomes_a_cookie(tmp_path: Path) -> None:
+async def test_the_former_cookie_lets_nobody_in_and_is_taken_away(tmp_path: Path) -> None:
+    """It held the token itself, and a browser sends it to every port of this machine."""
+    former = {"Cookie": f"other=1; console_token={TOKEN}"}
     async with console(tmp_path, token=TOKEN) as site:
-        async with site.http.get(f"{site.url}/", params={"token": TOKEN}, allow_redirects=False) as answer:
-            assert (answer.status, answer.headers["Location"]) == (303, "/")
-            assert "HttpOnly" in answer.headers["Set-Cookie"]
-            assert "SameSite=Lax" in answer.headers["Set-Cookie"]
-        async with site.http.get(f"{site.url}/console/state") as answer:
-            assert answer.status == 200
+        for path, status in (("/", 200), ("/console/state", 401)):
+            async with site.http.get(site.url + path, headers=former) as answer:
+                assert answer.status == status
+                assert 'console_token=""; Max-Age=0' in answer.headers["Set-Cookie"]
+        async with site.http.get(f"{site.url}/") as answer:
+            assert "Set-Cookie" not in answer.headers
+
+
+async def test_the_token_in_an_address_opens_no_data(tmp_path: Path) -> None:
+    asked = {"token": TOKEN}
+    async with (
+        console(tmp_path, token=TOKEN) as site,
+        site.http.get(f"{site.url}/console/state", params=asked) as answer,
+    ):
+        assert answer.status == 401
 
 
 async def test_bound_elsewhere_any_host_is_good_with_the_token(tmp_path: Path) -> None:
@@ -128,24 +171,9 @@ async def test_behind_a_proxy_the_page_is_where_its_owner_says(
         for origin, own in (("https://soul.example", True), ("https://evil.example", False), ("null", False)):
             sent = {"Host": host, "Origin": origin}
             async with site.http.post(
-                f"{site.url}/", headers=sent, data={"token": TOKEN}, allow_redirects=False
+                f"{site.url}/console/session", headers=sent, json={"token": TOKEN}
             ) as answer:
-                assert answer.status == (303 if named and own else 403), (origin, await answer.text())
-
-
-async def test_a_cookie_that_came_by_tls_goes_by_tls_alone(tmp_path: Path) -> None:
-    async with console(tmp_path, token=TOKEN, page="https://soul.example") as site:
-        for sent, secure in (
-            ({"Origin": "https://soul.example"}, True),
-            ({"X-Forwarded-Proto": "https"}, True),
-            ({"X-Forwarded-Proto": "https, http"}, True),
-            ({"X-Forwarded-Proto": "http, https"}, False),
-            ({}, False),
-        ):
-            async with site.http.post(
-                f"{site.url}/", headers=sent, data={"token": TOKEN}, allow_redirects=False
-            ) as answer:
-                assert ("; Secure" in answer.headers["Set-Cookie"]) is secure
+                assert answer.status == (200 if named and own else 403), (origin, await answer.text())
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from prometheus_client import openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
+from daemon.console.credentials import Credentials
 from daemon.console.guard import HEADER, protect
 from daemon.console.metrics import BITE, Metrics
 from daemon.engine.event import Event
@@ -60,7 +61,8 @@ async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator
     async with Journal(path / "journal.db", FakeClock(NOW), SOUL_KINDS) as journal:
         await asyncio.gather(*(journal.append("sess-1", HEARD, key=f"{n}") for n in range(before)))
         app, metrics = web.Application(), Metrics(journal)
-        protect(app, host="127.0.0.1", token=token, clock=FakeClock())
+        credentials = Credentials.of(path, token, FakeClock().now) if token else None
+        protect(app, host="127.0.0.1", clock=FakeClock(), credentials=credentials)
         metrics.mount(app)
         runner = web.AppRunner(app)
         await runner.setup()

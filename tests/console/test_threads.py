@@ -15,13 +15,18 @@ pytestmark = IN_A_BROWSER
 SIZE = ViewportSize(width=1440, height=900)
 HOLDING = """
   window.held = null;
-  const real = window.EventSource;
-  window.EventSource = class extends real {
-    set onmessage(hear) {
-      const kept = () => window.held && this.url.includes("/rehearsal/");
-      super.onmessage = (event) => (kept() ? window.held.push(event) : hear(event));
-      window.release = () => window.held.splice(0).forEach(hear);
-    }
+  const real = window.fetch;
+  window.fetch = async (address, options) => {
+    const answer = await real(address, options);
+    if (!String(address).startsWith("/rehearsal/events")) return answer;
+    const hold = new TransformStream({
+      transform(piece, out) {
+        window.release = () => window.held.splice(0).forEach((kept) => out.enqueue(kept));
+        if (window.held) window.held.push(piece);
+        else out.enqueue(piece);
+      },
+    });
+    return new Response(answer.body.pipeThrough(hold), answer);
   };
 """
 """Lets a test keep back what the page hears of the workspace."""

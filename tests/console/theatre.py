@@ -20,6 +20,7 @@ from rehearsal.claude.understudy import Understudy
 from rehearsal.local_slack import World
 from rehearsal.people import SOUL
 from rehearsal.tour import FILES, OWNER, SAMPLES, Tour
+from tests.signed_in import known_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ async def theatre(
 
     With `samples`, a folder of actions, there is the tour, too.
     """
+    known_in(home)
     clock = SystemClock()
     model = Understudy(clock, pace=0)
     rehearsal = Theatre(store=home / "rehearsal.db", model=model, toured=samples is not None)

@@ -8,6 +8,7 @@ CROWD = "tests/console/test_crowd.py::"
 PAGES = "tests/console/test_pages.py::"
 SLOW = "tests/console/test_slow_readers.py::"
 BRAKE = "tests/console/test_brake.py::"
+SESSIONS = "tests/console/test_sessions.py::"
 NAMES = "tests/slack/test_names.py::"
 ODD = "tests/slack/test_odd_envelopes.py::"
 
@@ -29,8 +30,8 @@ DOOR = (
     rule(
         "strangers: who has shown the token is none",
         "console/guard.py",
-        "        if any(map(self._holds, shown)):\n            self.crowd.vouch(request.protocol)\n",
-        "        if any(map(self._holds, shown)):\n",
+        "        self.crowd.vouch(request.protocol, session)\n",
+        "",
         CROWD + "test_who_has_shown_the_token_stays_between_two_questions_too",
     ),
     rule(
@@ -107,6 +108,62 @@ TOKEN = (
         "whose(request.remote)",
         '""',
         BRAKE + "test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in",
+    ),
+    rule(
+        "a link opens the page once",
+        "console/credentials.py",
+        "        if self.links.remove(link):\n            return session\n",
+        "        if True:\n            return session\n",
+        SESSIONS + "test_a_link_opens_one_session_once",
+    ),
+    rule(
+        "a link ends",
+        "console/credentials.py",
+        "if self.links.ends(link) <= self.now():",
+        "if not self.links.ends(link):",
+        SESSIONS + "test_a_link_ends_after_ten_minutes",
+    ),
+    rule(
+        "a session that nobody uses ends",
+        "console/credentials.py",
+        "if self.sessions.ends(name) <= self.now():",
+        "if not self.sessions.ends(name):",
+        SESSIONS + "test_a_session_ends_after_seven_days_without_use",
+    ),
+    rule(
+        "a session that is used goes on",
+        "console/credentials.py",
+        "        self.sessions.move_end(name, self.now() + IDLE)\n",
+        "",
+        SESSIONS + "test_a_session_ends_after_seven_days_without_use",
+    ),
+    rule(
+        "another token ends all sessions",
+        "console/credentials.py",
+        "hmac.new(_bytes(self.key), ",
+        'hmac.new(b"any", ',
+        SESSIONS + "test_another_token_ends_all_sessions_and_links",
+    ),
+    rule(
+        "what a session is sent ends with it",
+        "console/session_routes.py",
+        "        request.app[CROWD].part(name, request.protocol)\n",
+        "",
+        SESSIONS + "test_the_streams_of_a_session_end_with_it_and_those_of_others_go_on",
+    ),
+    rule(
+        "the former cookie is taken away",
+        "console/guard.py",
+        "    if FORMER_COOKIE in request",
+        "    if False and FORMER_COOKIE in request",
+        "tests/console/test_guard.py::test_the_former_cookie_lets_nobody_in_and_is_taken_away",
+    ),
+    rule(
+        "the page's token is closed to others",
+        "console/token_file.py",
+        "    os.fchmod(descriptor, mode & ~OTHERS)\n",
+        "",
+        "tests/console/test_token_file.py::test_one_that_others_could_read_is_closed_and_the_owner_is_told",
     ),
     rule(
         "a token that others could guess does not start",

@@ -74,6 +74,11 @@ async def ready(process: Daemon) -> list[str]:
     raise AssertionError(f"never ready: {lines} {(await process.stderr.read()).decode()}")
 
 
+def address_in(lines: Sequence[str]) -> str:
+    """Where a daemon is that has said so in the last of these lines, by a link or without one."""
+    return lines[-1].split()[-1].partition("/?token=")[0]
+
+
 async def ended(process: Daemon) -> tuple[int, str]:
     """Its exit status and what it said on stderr."""
     assert process.stderr
@@ -87,7 +92,7 @@ async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[
     """A daemon that is ready, and its URL; killed when the block ends, if it still lives."""
     process = await start(home, *command, **env)
     try:
-        yield process, (await ready(process))[-1].split()[-1]
+        yield process, address_in(await ready(process))
     finally:
         with suppress(ProcessLookupError):
             process.kill()

@@ -24,6 +24,7 @@ from rehearsal.people import SOUL
 from tests.attention import PATIENCE as PATIENCE
 from tests.attention import CountedWriter, rest, until
 from tests.clock import FakeClock, TrueClock
+from tests.signed_in import SHOWN, known_in
 from tests.slack.wire import Wire
 from tests.texts import copied
 
@@ -77,6 +78,7 @@ class Stage:
             "soul_home": self.home,
             **self.settings,
         }
+        known_in(values["soul_home"])
         start = awake(
             Settings(**values),
             self.clock,
@@ -207,7 +209,10 @@ async def staged(folder: Path, texts: Callable[[Path], Path] = copied) -> AsyncI
     clock, wire = FakeClock(), Wire()
     app = web.Application(client_max_size=2**24, middlewares=[wire.middleware])
     words = texts(folder / "words")
-    async with World(folder / "rehearsal.db", TrueClock(clock)) as world, ClientSession() as session:
+    async with (
+        World(folder / "rehearsal.db", TrueClock(clock)) as world,
+        ClientSession(headers=SHOWN) as session,
+    ):
         world.mount(app)
         model = Understudy(clock, pace=0)
         model.mount(app)

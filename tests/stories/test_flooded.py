@@ -14,7 +14,7 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout
 
 from tests.soak import SOAK
-from tests.stories.process import Daemon, ended, ready, start, visit
+from tests.stories.process import Daemon, address_in, ended, ready, start, visit
 from tests.stories.stage import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Only Linux limits another process.")
@@ -33,7 +33,7 @@ async def test_while_strangers_flood_it_it_is_well_and_its_owner_and_its_people_
     process = await start(tmp_path, HOST="0.0.0.0", CONSOLE_TOKEN=TOKEN)
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
     try:
-        url = (await ready(process))[-1].split()[-1]
+        url = address_in(await ready(process))
         async with visit(url, SHOWN) as alice, flooded(url):
             for path, headers in (("/healthz", {}), ("/console/state", SHOWN)):
                 assert await status(url + path, headers) == 200

@@ -9,6 +9,7 @@ from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 from daemon.within import index_of
+from tests.signed_in import SHOWN
 from tests.stories.choosing import FAST, IDS, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 from tests.stories.test_deep_reading import READING, wanting
@@ -186,7 +187,7 @@ async def test_the_page_shows_none_of_it(stage: Stage) -> None:
     assert SECRETS[0] in await streamed(stage), "as it was shown before"
     await forgotten(stage)
     calls = [entry.seq for entry in stage.entries("model-call")]
-    async with ClientSession() as session:
+    async with ClientSession(headers=SHOWN) as session:
         pages = [f"/console/threads/T0REHEARSAL:{GENERAL}:{root}", *(f"/console/calls/{n}" for n in calls)]
         for page in pages:
             answer = await session.get(f"{stage.soul.url}{page}")
@@ -199,7 +200,7 @@ async def test_the_page_shows_none_of_it(stage: Stage) -> None:
 async def streamed(stage: Stage) -> str:
     """The whole journal as a page is sent it."""
     text, last = "", f"id: {stage.soul.journal.last()}\n"
-    async with ClientSession() as session:
+    async with ClientSession(headers=SHOWN) as session:
         stream = await session.get(f"{stage.soul.url}/console/journal?since=0")
         async for line in stream.content:
             text += line.decode()

@@ -10,6 +10,7 @@ from aiohttp import ClientSession
 from daemon.engine.event import Entry, as_json
 from daemon.kinds import CarriedOver, ContextCleared
 from daemon.rules import verify
+from tests.signed_in import SHOWN
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, press, pressed, questions
 from tests.stories.stage import ALICE, BOB, Stage, reply
@@ -80,7 +81,7 @@ async def shown(stage: Stage) -> str:
     found = await streamed(stage)
     pages = [f"/console/calls/{entry.seq}" for entry in stage.entries("model-call")]
     pages += [f"/console/threads/{thread}" for thread in sorted({one.thread for one in stage.entries()})]
-    async with ClientSession() as session:
+    async with ClientSession(headers=SHOWN) as session:
         for page in pages:
             async with session.get(f"{stage.soul.url}{page}") as answer:
                 found += await answer.text()

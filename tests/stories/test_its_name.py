@@ -16,13 +16,14 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.console.token_file import read
 from rehearsal.people import ALICE, BOB, SOUL
 from rehearsal.tour import stops
 from tests.attention import PATIENCE
 from tests.core.mutants import copied
 from tests.soak import SOAK
 from tests.source import ROOT
-from tests.stories.process import ready, variables
+from tests.stories.process import address_in, ready, variables
 from tests.stories.stage import GENERAL, ME
 
 NAME = "Ada Lovelace"
@@ -83,8 +84,9 @@ async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> Non
     try:
         first = await ready(process)
         assert first[0].split(maxsplit=1) == ["soul", f"{NAME}, as soul.md says"]
-        url = first[-1].split()[-1]
-        async with ClientSession() as session:
+        url = address_in(first)
+        shown = {"X-Console-Token": read(project / "var")}
+        async with ClientSession(headers=shown) as session:
             alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
             me = AsyncWebClient(token=SOUL.bot_token, base_url=f"{url}/api/", session=session)
             tour = await (await session.get(f"{url}/rehearsal/tour")).json()

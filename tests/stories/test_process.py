@@ -16,7 +16,7 @@ from aiohttp import ClientSession, web
 from daemon.server import address, bind, serving
 from tests.attention import until
 from tests.soak import SOAK
-from tests.stories.process import Daemon, around, ended, into, ready, running, start, start_anew
+from tests.stories.process import Daemon, address_in, around, ended, into, ready, running, start, start_anew
 from tests.stories.stage import PATIENCE, reply
 
 PROMPTLY = 5.0
@@ -27,8 +27,8 @@ async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -
     process = await start(tmp_path)
     lines = await ready(process)
     assert len(lines) <= 8
-    assert re.fullmatch(r"ready  http://127\.0\.0\.1:\d+", lines[-1])
-    async with ClientSession() as session, session.get(lines[-1].split()[-1] + "/healthz") as response:
+    assert re.fullmatch(r"ready  http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", lines[-1])
+    async with ClientSession() as session, session.get(address_in(lines) + "/healthz") as response:
         assert (await response.json())["ok"]
     process.send_signal(signal.SIGTERM)
     assert await ended(process) == (0, "")

@@ -12,6 +12,7 @@ import sys
 from fnmatch import fnmatch
 from importlib.util import cache_from_source
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -153,7 +154,7 @@ def test_what_is_copied_is_enough_to_live_and_the_healthcheck_sees_it(image: Pat
         assert process.stdout
         try:
             ready = next(line for line in process.stdout if line.startswith("ready"))
-            port = ready.strip().rpartition(":")[2]
+            port = str(urlsplit(ready.split()[-1]).port)
             assert healthy(port)
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=30) == 0

@@ -1,5 +1,6 @@
 // Wires the three panes together, and the keys that work everywhere.
 
+import "./door.js"; // the page begins when somebody has come in
 import { learn } from "./called.js";
 import { callTitle, callView } from "./call.js";
 import { comparison } from "./compare.js";
@@ -10,6 +11,7 @@ import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
 import { showKeys } from "./keys.js";
 import { ask, Unreachable } from "./reach.js";
+import { signOut } from "./session.js";
 import { Tour } from "./tour.js";
 import { Views } from "./views.js";
 import { Wish } from "./wish.js";
@@ -152,6 +154,7 @@ function onKey(event) {
 }
 
 byId("keys-toggle").addEventListener("click", showKeys);
+byId("sign-out").addEventListener("click", signOut);
 byId("call-close").addEventListener("click", closeCall);
 byId("filter").addEventListener("change", (event) => journal.show(event.target.value));
 byId("journal-toggle").addEventListener("click", () => showJournal(!document.body.classList.contains("journal-open")));

@@ -1,22 +1,22 @@
 // Questions to the daemon. That it is away has one name here, and is no error of the page.
 
+import { request } from "./session.js";
+
 export class Unreachable extends Error {}
 
 /** Send these bytes there. Were they taken? */
 export async function put(address, body) {
   try {
-    return (await fetch(address, { method: "POST", body })).ok;
+    return (await request(address, { method: "POST", body })).ok;
   } catch {
     throw new Unreachable("the daemon cannot be reached");
   }
 }
 
-/** The JSON that this address answers with. Where the token is another one by now, the page asks for it. */
+/** The JSON that this address answers with. */
 export async function ask(address, options) {
   try {
-    const answer = await fetch(address, options);
-    if (answer.status === 401) location.reload();
-    return await answer.json();
+    return await (await request(address, options)).json();
   } catch {
     throw new Unreachable("the daemon cannot be reached");
   }

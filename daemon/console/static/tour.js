@@ -2,6 +2,7 @@
 
 import { byId, el } from "./dom.js";
 import { ask } from "./reach.js";
+import { request } from "./session.js";
 
 const ADDRESS = "/rehearsal/tour";
 const HIDDEN = "tour-hidden";
@@ -101,7 +102,7 @@ export class Tour {
 /** The sample file that goes with it. */
 async function attached(name) {
   if (!name) return [];
-  const answer = await fetch(`${ADDRESS}/${name}`);
+  const answer = await request(`${ADDRESS}/${name}`);
   if (!answer.ok) throw new Error(`${name} is not there`);
   return [new File([await answer.blob()], name, { type: "text/plain" })];
 }

@@ -1,0 +1,75 @@
+"""How a browser signs in and out: a link is exchanged for a session, and a session is ended.
+
+The page's script does the exchange, by a POST: whoever only looks at a link does not use it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from daemon.console.brake import Brake
+from daemon.console.credentials import Credentials
+from daemon.console.crowd import CROWD
+from daemon.console.guard import BRAKE, HEADER, SESSION, refuse, turn_away
+
+LONGEST = 8_192
+"""Bytes of a request that are read."""
+PATIENCE = 5.0
+"""Seconds that a request may take to come."""
+
+NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
+NO_SESSION = "This is no session that could be ended."
+
+
+def mount_sessions(app: web.Application, credentials: Credentials) -> None:
+    """Add the route to this application, after its guard."""
+    routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
+    app.router.add_post(SESSION, routes.open)
+    app.router.add_delete(SESSION, routes.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRoutes:
+    """What answers it."""
+
+    credentials: Credentials
+    brake: Brake
+
+    async def open(self, request: web.Request) -> web.Response:
+        """Open a session for the token of a link, which is used up, or for the lasting one."""
+        token = await _token(request)
+        if not token:
+            return refuse(400, NO_JSON)
+        secret = self.credentials.open_session(token)
+        if not secret:
+            return await turn_away(request, self.brake)
+        return web.json_response({"ok": True, "session": secret})
+
+    async def end(self, request: web.Request) -> web.Response:
+        """End the session that is shown, with all that is sent to it now."""
+        shown = request.headers.get(HEADER, "")
+        name = shown and self.credentials.session(shown)
+        if not name:
+            return refuse(401, NO_SESSION)
+        self.credentials.sessions.remove(name)
+        request.app[CROWD].part(name, request.protocol)
+        return web.json_response({"ok": True})
+
+
+async def _token(request: web.Request) -> str:
+    """What stands in the request; empty where it is none of ours."""
+    if request.content_length is None or request.content_length > LONGEST:
+        return ""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            said = json.loads(await request.read())
+    except (TimeoutError, ValueError, RecursionError):
+        return ""
+    if not isinstance(said, dict) or not isinstance(said.get("token"), str):
+        return ""
+    token: str = said["token"].strip()
+    return token
