@@ -93,12 +93,14 @@ def files(home: Path) -> list[Path]:
 
 
 def tighten(home: Path) -> None:
-    """Close the daemon's journals there to others, and the folder, too, if nothing but its own is in it.
+    """Close the daemon's own files there to others, and the folder, too, if nothing else is in it.
 
-    What belongs to somebody else, or is a folder of other things, is left as it is: the doctor says so.
+    What belongs to somebody else, or is a folder of other things, is left as it is: the doctor says so. So is
+    the token: who reads it closes it, and says that others may know it.
     """
-    for path in journals(home):
-        _close(path)
+    for path in owned(home):
+        if path.name != TOKEN:
+            _close(path)
     if {*home.iterdir()} <= {*owned(home)}:
         _close(home)
 

@@ -39,7 +39,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 async def test_a_process_is_started_through_it_as_it_was_tried(workshop: Workshop, place: Place) -> None:
     log = place(WORKS)
-    (workshop.home.parent / "other.db").touch()
+    home = workshop.home.parent
+    (home / "other.db").touch()
+    (home / "notes.txt").touch()
+    (home / "console-token").write_text("a token")
+    (home / "console-sessions").mkdir()
     async with workshop.supervised({"it": shell('echo "$1"', "{a}")}):
         started = await workshop.start("it", a="a word")
         ended = await workshop.end(started)
@@ -51,6 +55,8 @@ async def test_a_process_is_started_through_it_as_it_was_tried(workshop: Worksho
     assert f" --tmpfs {workshop.home.parent} " in asked
     assert f" --bind {work} {work} --chdir {work} -- /bin/sh -c " in asked
     assert ".db" not in asked
+    assert f"--ro-bind-try {home}/notes.txt " in asked
+    assert "console" not in asked, "what opens the page is the soul's"
 
 
 async def test_one_that_does_not_work_is_not_used(

@@ -92,6 +92,7 @@ async def test_hidden_files_and_folders_are_left_out(docs: Path, library: Folder
     (docs / ".git").mkdir()
     (docs / ".git" / "config").write_text("needle")
     (docs / ".env").write_text("needle")
+    (docs / "console-token").write_text("needle")
     assert await library.search("needle") == ""
 
 

@@ -11,6 +11,7 @@ import pytest
 from daemon.inner.process_folder import holder
 from daemon.recipe import Recipe, Recipes
 from tests.inner.workshop import python, shell, until
+from tests.signed_in import TOKEN
 from tests.soak import SOAK, but, later
 from tests.stories.stage import Stage
 from tests.stories.test_open_thought import OPEN, final
@@ -209,21 +210,21 @@ async def test_of_much_output_a_head_and_a_tail_are_told(asleep: Stage) -> None:
     assert len(result) < 6_000
 
 
-async def test_no_secret_of_the_daemon_is_told(asleep: Stage) -> None:
+@pytest.mark.parametrize("named", [True, False])
+async def test_no_secret_of_the_daemon_is_told(asleep: Stage, named: bool) -> None:
+    """The page's token is one, be it named by its owner or made by the daemon."""
     stage = asleep
-    key = "sk-ant-api03-abcdefghijklmnop"
-    await live(
-        stage,
-        console_token="open sesame now",
-        process_commands=Recipes(
-            {"it": python(f"print('open sesame now'); print({key!r}); print('and more')")}
-        ),
-    )
+    token, key = TOKEN, "sk-ant-api03-abcdefghijklmnop"
+    if named:
+        token = "open sesame now"
+        stage.settings["console_token"] = token
+    recipe = python(f"print({token!r}); print({key!r}); print('and more')")
+    await live(stage, process_commands=Recipes({"it": recipe}))
     process = await started(stage, "it")
     await ended(stage, process)
     asked = await thought(stage)
     assert "and more" in process_of(asked, process)[1]
-    assert "open sesame" not in asked.text
+    assert token not in asked.text
     assert key not in asked.text
 
 

@@ -67,6 +67,7 @@ async def test_all_is_well(world: Stage) -> None:
         "texts",
         "disk",
         "modes",
+        "page",
         "journal",
         "port",
         "sandbox",
@@ -239,7 +240,7 @@ async def test_as_a_command_it_says_a_line_each_and_no_link_once_an_app_is_conne
         out, err = await process.communicate()
     lines = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 14
+    assert [text[:2] for text in lines] == ["✓ "] * 15
     for word in ("secret", "new_app", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()
 
