@@ -10,6 +10,7 @@ from daemon.private import write_private
 
 TOKEN = "let-in-wherever-a-test-looks-at-the-page"
 SHOWN = {"X-Console-Token": TOKEN}
+LINE = f"X-Console-Token: {TOKEN}\r\n"
 SIGNED_IN = f"""
   try {{
     localStorage.getItem("session") ?? localStorage.setItem("session", {json.dumps(TOKEN)});

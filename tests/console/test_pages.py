@@ -20,6 +20,7 @@ from daemon.engine.event import as_json
 from daemon.kinds import Opened
 from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, message
+from tests.signed_in import LINE
 from tests.soak import later
 from tests.tools.forgery import opened
 
@@ -222,7 +223,8 @@ async def _asked(site: Site, path: str) -> socket.socket:
     deaf.setblocking(False)
     loop = asyncio.get_running_loop()
     await loop.sock_connect(deaf, ("127.0.0.1", site.port))
-    await loop.sock_sendall(deaf, f"GET /console/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    asks = f"GET /console/{path} HTTP/1.1\r\nHost: localhost\r\n{LINE}\r\n"
+    await loop.sock_sendall(deaf, asks.encode())
     return deaf
 
 

@@ -12,6 +12,7 @@ from daemon.engine.event import Entry
 from daemon.kinds import Message
 from tests.attention import until
 from tests.console.site import Site, console, frames, message
+from tests.signed_in import LINE
 
 LONG = "x" * 20_000
 SOON = 0.5
@@ -25,7 +26,8 @@ async def reader(site: Site) -> socket.socket:
     deaf.setblocking(False)
     loop = asyncio.get_running_loop()
     await loop.sock_connect(deaf, ("127.0.0.1", site.port))
-    await loop.sock_sendall(deaf, b"GET /console/journal?since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    asks = f"GET /console/journal?since=0 HTTP/1.1\r\nHost: localhost\r\n{LINE}\r\n"
+    await loop.sock_sendall(deaf, asks.encode())
     return deaf
 
 

@@ -20,6 +20,7 @@ from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
 from tests.console.site import console, frames
 from tests.console.test_slow_readers import is_served, reader
 from tests.console.theatre import theatre
+from tests.signed_in import SHOWN, TOKEN, known_in
 from tests.soak import SOAK
 from tests.stories.process import around, ended, into, running
 
@@ -108,11 +109,12 @@ async def test_of_an_endless_answer_only_so_much_is_held() -> None:
 
 
 async def test_what_streams_to_the_page_is_in_no_line_of_the_log_and_no_secret_is(tmp_path: Path) -> None:
+    known_in(tmp_path / "soul")
     async with around(tmp_path) as place:
         settings = into(place.url) | {"ANTHROPIC_API_KEY": KEY, "LOG_LEVEL": "debug"}
         async with (
             running(tmp_path / "soul", **settings) as (process, address),
-            ClientSession() as http,
+            ClientSession(headers=SHOWN) as http,
             http.get(f"{address}/console/journal") as stream,
         ):
             gate = asyncio.Event()
@@ -127,7 +129,7 @@ async def test_what_streams_to_the_page_is_in_no_line_of_the_log_and_no_secret_i
             status, said = await ended(process)
     assert status == 0
     assert "daemon.turn_lines" in said, "it was logged at all"
-    for private in ("must not hear", "kingfisher", KEY, SOUL.bot_token, SOUL.app_token):
+    for private in ("must not hear", "kingfisher", KEY, TOKEN, SOUL.bot_token, SOUL.app_token):
         assert private not in said
 
 
