@@ -59,6 +59,11 @@ class House:
             return answer.status
 
 
+async def _silence(_: web.Request) -> web.Response:
+    await asyncio.Event().wait()
+    return web.Response()
+
+
 async def _is_over(reader: asyncio.StreamReader) -> bool:
     try:
         async with asyncio.timeout(0.01):
@@ -73,20 +78,21 @@ async def _is_over(reader: asyncio.StreamReader) -> bool:
 
 @asynccontextmanager
 async def house(
-    path: Path, *, most: int = 16, idle: float = 30.0, token: str = TOKEN
+    path: Path, *, most: int = 16, idle: float = 30.0, token: str = TOKEN, open_world: bool = False
 ) -> AsyncIterator[House]:
-    """A server that lets so many in at once."""
+    """A server that lets so many in at once; of the world there is a stream on it, of which nothing comes."""
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         app = web.Application()
         credentials = Credentials.of(path, token, clock.now)
-        protect(app, host="127.0.0.1", clock=clock, credentials=credentials, world_is_open=False)
+        protect(app, host="127.0.0.1", clock=clock, credentials=credentials, world_is_open=open_world)
         mount_sessions(app, credentials)
         state = {"name": "Claudius"}
         mount(
             app, Console(journal=journal, rebuild=rebuild, state=lambda: state, health=lambda: {"ok": True})
         )
         app.router.add_get("/link/", link)
+        app.router.add_get("/rehearsal/events", _silence)
         listener = bind("127.0.0.1", 0)
         url = address(listener)
         async with (

@@ -30,6 +30,15 @@ async def test_strangers_who_wait_shut_nobody_out(
     assert "Too many connections" in caplog.text
 
 
+async def test_strangers_who_hold_streams_of_the_world_shut_nobody_out(tmp_path: Path) -> None:
+    asks = b"GET /rehearsal/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with house(tmp_path, most=16, open_world=True) as here:
+        for _ in range(60):
+            await here.flood(1, asks)
+            assert await here.status("/healthz") == 200
+        assert await here.status("/console/state", **OWNER) == 200
+
+
 async def test_who_has_shown_the_token_stays(tmp_path: Path) -> None:
     async with house(tmp_path, most=16) as here:
         stream = await here.http.get(f"{here.url}/console/journal?since=0", headers=OWNER)
