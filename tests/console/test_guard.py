@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from yarl import URL
 
 from tests.console.site import console
 
@@ -70,6 +69,16 @@ async def test_a_link_on_another_page_may_lead_to_the_console(tmp_path: Path) ->
             assert answer.status == 403
 
 
+async def raw(port: int, path: str) -> str:
+    """What is answered to a request for this very path, which a client would tidy up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    said = (await reader.read()).decode()
+    writer.close()
+    await writer.wait_closed()
+    return said
+
+
 @pytest.mark.parametrize("closed", [True, False])
 async def test_without_the_token_nothing_of_the_soul_is_shown(tmp_path: Path, closed: bool) -> None:
     async with console(tmp_path, token=TOKEN, closed=closed) as site:
@@ -77,9 +86,9 @@ async def test_without_the_token_nothing_of_the_soul_is_shown(tmp_path: Path, cl
             *("/console/state", "/console/journal", "/console/threads", "/metrics", "/nowhere"),
             *("/%63onsole/state", "/static/../console/state", "//console/state", "/api/../console/state"),
         ):
-            async with site.http.get(URL(site.url + path, encoded=True)) as answer:
-                assert answer.status in (401, 404), path
-                assert "Claudius" not in await answer.text()
+            said = await raw(site.port, path)
+            assert said.startswith(("HTTP/1.1 401 ", "HTTP/1.1 404 ")), path
+            assert "Claudius" not in said
         async with site.http.get(f"{site.url}/console/state") as answer:
             said = (await answer.json())["error"]
             assert all(how in said for how in ("CONSOLE_TOKEN", "SOUL_HOME/console-token", "daemon link"))
