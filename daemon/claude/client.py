@@ -156,7 +156,7 @@ class Claude:
 
     def _learn(self, asked: Mapping[str, Any], sent: Mapping[str, Any], answer: Answer) -> None:
         """A model that answers only without the schema is asked without one, as long as we live."""
-        name, answered = asked["model"], answer.stop_reason is not None
+        name, answered = asked["model"], answer.complete
         if formed(asked) and not formed(sent) and answered and name not in self._formless:
             log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
             self._formless.add(name)
@@ -176,7 +176,7 @@ class Claude:
                     answer.first_text = self._clock.steady()
                 if hear is not None:
                     await hear(delta)
-        if answer.stop_reason is not None:
+        if answer.complete:
             self._mended(request["model"])
         return answer
 
@@ -194,10 +194,10 @@ class Claude:
                             patience.rest(stream.aclose)
                             yield delta
                         patience.wait(STALL)
-            if answer.stop_reason is None:
+            if not answer.complete:
                 raise Broken("the stream ended in the middle")
         except (*FAILURES, Stopped) as error:
-            if answer.stop_reason is not None:  # it was whole before that
+            if answer.complete:  # it was whole before that
                 return
             if isinstance(error, Stopped):
                 answer.stop(len(json.dumps(request, ensure_ascii=False)) // CHARACTERS)

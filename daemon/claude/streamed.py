@@ -11,7 +11,8 @@ from daemon.claude.failure import Broken
 from daemon.engine.writable import Joining
 from daemon.reply import Usage
 
-CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+CUT = frozenset({"max_tokens", "model_context_window_exceeded", "pause_turn"})
+"""Reasons to stop that leave an answer unfinished."""
 MOST = 1_000_000_000
 """Tokens of one call that are believed: a server that tells of more counts something else."""
 CHARACTERS = 3
@@ -28,6 +29,8 @@ class Answer:
     texts: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     stop_reason: str | None = None
+    ended: bool = False
+    """Did the server say that nothing more comes? Some gateways name no reason then."""
     first_text: float | None = None
     failure: str = ""
     stopped: bool = False
@@ -53,6 +56,14 @@ class Answer:
             return "cut"
         return "ok"
 
+    @property
+    def complete(self) -> bool:
+        """True if the server ended the answer: what breaks after that breaks nothing.
+
+        An end that names no reason counts only where some text came: else a proxy has ended it.
+        """
+        return self.stop_reason is not None or (self.ended and bool(self.texts))
+
     def take(self, data: str) -> str:
         """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
         if not data:
@@ -61,13 +72,19 @@ class Answer:
         match event:
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
                 return self._add(self.joining.feed(text))
+            case {"type": "content_block_start", "content_block": {"type": "text", "text": str(text)}}:
+                return self._add(self.joining.feed(text))
             case {"type": "content_block_stop"}:
                 return self._add(self.joining.end())
             case {"type": "message_start", "message": {"usage": {**counted}}}:
                 self._count(counted)
-            case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
-                self.stop_reason = reason
+            case {"type": "message_delta", "delta": {**delta}}:
+                reason = delta.get("stop_reason")
+                if isinstance(reason, str):
+                    self.stop_reason = reason
                 self._count(event.get("usage"))
+            case {"type": "message_stop"}:
+                self.ended = True
             case {"type": "error", "error": {"type": kind, **said}}:
                 raise Broken(str(said.get("message")), str(kind))
         return ""
@@ -85,7 +102,7 @@ class Answer:
 
     def billed(self) -> Usage:
         """The tokens to pay for; of an answer that broke off, the server never told how many."""
-        if self.stop_reason is not None:
+        if self.complete:
             return self.usage
         return replace(self.usage, output=max(self.usage.output, len(self.text) // CHARACTERS))
 

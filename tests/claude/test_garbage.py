@@ -85,6 +85,49 @@ async def test_what_breaks_after_the_answer_ended_breaks_nothing(before: Claude,
     assert (reply.outcome, reply.text) == ("ok", "Whole.")
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        (
+            delta("lo."),
+            {"type": "message_delta", "delta": {"stop_reason": None}, "usage": {"output_tokens": 9}},
+        ),
+        (delta("lo."),),
+    ],
+    ids=["stop reason null", "no message_delta"],
+)
+async def test_a_stream_that_ends_without_a_reason_is_complete(
+    before: Claude, raw: Raw, events: tuple[object, ...]
+) -> None:
+    raw.answer(b"".join(map(frame, (START, delta("Hel"), *events, END))))
+    reply = await ask(before)
+    assert (reply.outcome, reply.text, reply.tries, reply.stop_reason) == ("ok", "Hello.", 1, None)
+
+
+async def test_text_in_the_start_of_a_block_belongs_to_the_answer(before: Claude, raw: Raw) -> None:
+    thought = {"type": "thinking", "thinking": "hidden"}
+    blocks = (
+        {"type": "content_block_start", "index": 0, "content_block": thought},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "Hel"}},
+    )
+    raw.answer(b"".join(map(frame, (START, *blocks, delta("lo."), STOP, END))))
+    heard: list[str] = []
+
+    async def hear(text: str) -> None:
+        heard.append(text)
+
+    reply = await ask(before, hear=hear)
+    assert (reply.outcome, reply.text, "".join(heard)) == ("ok", "Hello.", "Hello.")
+
+
+async def test_an_answer_that_ends_with_pause_turn_is_unfinished(before: Claude, raw: Raw) -> None:
+    paused = {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}
+    raw.answer(b"".join(map(frame, (START, delta("Half"), paused, END))))
+    reply = await ask(before)
+    assert (reply.outcome, reply.text, reply.stop_reason) == ("cut", "Half", "pause_turn")
+
+
 async def test_no_key_reaches_the_log(before: Claude, raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
     said = {"type": "error", "error": {"type": "authentication_error", "message": f"Wrong key: {KEY}"}}
     raw.answer(json.dumps(said).encode(), status=401)
