@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
 FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+)[^`]*+)$")
 """Gives nothing back that it has taken: so it takes no longer than the line is."""
 LINE = re.compile(r"\r\n|\r|\n")
 """Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
+OPEN_STRING = "unterminated triple-quoted"
+"""How Python begins to say of a string, formatted or not, that it is never closed."""
+MOST_FENCES = 50
+"""Fences within strings of one cell that are looked at."""
 BRACKETS = re.compile(r"[()]")
 LAST = re.compile(r"\)[ \t]*$", re.MULTILINE)
 TRIES = 50
@@ -57,23 +63,60 @@ def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
     """The cells, and the lines that stand in no fence."""
     cells: list[str] = []
     prose: list[str] = []
-    inside: list[str] = []
-    open_fence, language = "", ""
-    for line in LINE.split(text):
-        fence = FENCE.match(line)
-        if not open_fence and fence:
-            open_fence, language = fence["ticks"], fence["language"].lower()
-        elif not open_fence:
-            prose.append(line)
-        elif fence and not fence["info"].strip() and len(fence["ticks"]) >= len(open_fence):
-            if language in LANGUAGES:
-                cells.append("\n".join(inside))
-            open_fence, inside = "", []
-        else:
-            inside.append(line)
-    if open_fence and whole and language in LANGUAGES:
-        cells.append("\n".join(inside))
+    lines = LINE.split(text)
+    at = 0
+    while at < len(lines):
+        fence = FENCE.match(lines[at])
+        at += 1
+        if not fence:
+            prose.append(lines[at - 1])
+            continue
+        is_code = fence["language"].lower() in LANGUAGES
+        end = _end_of_block(lines, at, fence["ticks"], is_code=is_code)
+        if is_code and (whole or end < len(lines)):
+            cells.append("\n".join(lines[at:end]))
+        at = end + 1
     return [cell for cell in cells if cell.strip()], prose
+
+
+def _end_of_block(lines: Sequence[str], start: int, ticks: str, *, is_code: bool) -> int:
+    """Return the place of the fence that ends the block which begins at `start`; without one, of the end.
+
+    In code that is the first one that does not stand in a string: a prompt may put a text between fences.
+    Where each one seems to, a string was never closed, and the first one counts.
+    """
+    if not is_code:
+        return next(_closing_fences(lines, start, ticks), len(lines))
+    passed: list[int] = []
+    for place in [*islice(_closing_fences(lines, start, ticks), MOST_FENCES), len(lines)]:
+        fault = _fault("\n".join(lines[start:place]))
+        if not fault or not (passed or fault.startswith(OPEN_STRING)):
+            return place
+        if not fault.startswith(OPEN_STRING):
+            break
+        passed.append(place)
+    return passed[0]
+
+
+def _closing_fences(lines: Sequence[str], start: int, ticks: str) -> Iterator[int]:
+    """Yield the places of the lines that may close a block with a fence of these ticks."""
+    for place in range(start, len(lines)):
+        fence = FENCE.match(lines[place])
+        if fence and not fence["info"].strip() and len(fence["ticks"]) >= len(ticks):
+            yield place
+
+
+def _fault(code: str) -> str:
+    """Return the words in which Python refuses the code; empty if it is whole."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its escapes, say: whoever runs it is told
+        try:
+            compile(code, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except SyntaxError as error:
+            return error.msg or "invalid syntax"
+        except (ValueError, MemoryError, RecursionError) as error:
+            return str(error) or type(error).__name__
+    return ""
 
 
 def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:

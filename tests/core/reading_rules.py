@@ -163,15 +163,22 @@ LOOP: tuple[Mutant, ...] = (
     rule(
         "reading: half a cell does not run",
         "mind/writing.py",
-        "    if open_fence and whole and language",
-        "    if open_fence and language",
+        "        if is_code and (whole or end < len(lines)):",
+        "        if is_code:",
         f"{WRITING}a_cell_that_is_not_closed_counts_where_the_answer_is_whole",
+    ),
+    rule(
+        "reading: a fence in a string ends no cell",
+        "mind/writing.py",
+        "if not fault or not (passed or fault.startswith(OPEN_STRING)):",
+        "if True:",
+        f"{WRITING}a_fence_in_a_string_does_not_end_the_cell",
     ),
     rule(
         "reading: a line ends where it does for Python",
         "mind/writing.py",
-        "for line in LINE.split(text):",
-        "for line in text.splitlines():",
+        "lines = LINE.split(text)",
+        "lines = text.splitlines()",
         f"{WRITING}cells_come_as_they_were_written",
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +44,8 @@ PIECES = st.sampled_from(
         "answer",
     ]
 )
+QUOTES = re.compile("\"{3}|'{3}")
+"""What begins a string of several lines, in which a fence is text."""
 ODD = st.lists(PIECES | st.text(max_size=5), max_size=40).map("".join)
 CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=["Cs"]), min_size=1).filter(
     str.strip
@@ -62,13 +66,45 @@ def test_any_text_is_something(text: str) -> None:
 
 
 @given(
-    codes=st.lists(CODE, min_size=1, max_size=4),
+    codes=st.lists(CODE.filter(lambda code: not QUOTES.search(code)), min_size=1, max_size=4),
     language=st.sampled_from(["repl", "python", "py", "Python3"]),
 )
 def test_cells_come_as_they_were_written(codes: list[str], language: str) -> None:
     """Whatever stands in them: a line ends where it ends for Python, and nowhere else."""
     text = "\nand then\n".join(fenced(code, language) for code in codes)
     assert written(text).cells == tuple(codes)
+
+
+PROMPT = f'''part = context[:200]
+prompt = f"""Which piers are named?
+{TICKS}
+{{part}}
+{TICKS}
+Answer like this:
+{TICKS}python
+[1, 2]
+{TICKS}
+"""
+said = llm_query(prompt)'''
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_a_fence_in_a_string_does_not_end_the_cell(quotes: str) -> None:
+    code = PROMPT.replace('"""', quotes)
+    assert written(f"I ask.\n{fenced(code)}\nThen:\n{fenced('x = 1')}").cells == (code, "x = 1")
+    assert written(f"I ask.\n{TICKS}repl\n{code}").cells == (code,), "not closed, and whole"
+    windows = fenced(code).replace("\n", "\r\n")
+    assert written(windows).cells == (code,)
+
+
+def test_a_string_that_is_never_closed_ends_with_its_cell() -> None:
+    code = 'x = """open'
+    assert written(f"{fenced(code)}\nand\n{fenced('y = 2')}").cells == (code, "y = 2")
+
+
+def test_code_that_is_wrong_otherwise_ends_at_its_first_fence() -> None:
+    code = 'x = (1\ny = """a"""'
+    assert written(f"{fenced(code)}\nand\n{fenced('z = )')}").cells == (code, "z = )")
 
 
 @given(code=CODE)
