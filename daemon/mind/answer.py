@@ -51,14 +51,14 @@ class Answer:
         """
         if self.call.event.name == PLAINLY:
             return self._plainly
-        if not self.usable or not self._has_dialogue or self._sections.muted:
+        if not self.usable or not self._has_dialogue or self._sections.muted or self._sections.breaks_off:
             return None
         return self.heard
 
     @property
     def _plainly(self) -> str:
-        """The dialogue, or what stands in no section."""
-        if not self.usable:
+        """The dialogue, or what stands in no section; nothing, where a sentence may lack a part."""
+        if not self.usable or self._sections.breaks_off:
             return ""
         if self._has_dialogue:
             return self.heard

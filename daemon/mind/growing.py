@@ -23,6 +23,8 @@ class Frame:
     """What came since that."""
     blank: bool = True
     """Does nothing stand in it?"""
+    tail: str = ""
+    """The last words in it."""
     within: list[str] = field(default_factory=list)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from daemon.mind.growing import Frame, Text
 from daemon.mind.marks import THOUGHTS, Mark, Token
+from daemon.mind.mentions import Transcript, ends_sentence
 from daemon.mind.scanner import Scanner
 from daemon.mind.tags import SAY
 from daemon.mind.unmarked import Unmarked
@@ -43,6 +44,8 @@ class Sections:
         self._scanner = Scanner(tags, self._private)
         self._texts: dict[str, Text] = {OUTSIDE: Text()}
         self._kept = Text()
+        self._transcript = Transcript({}, "", self._private)
+        """Of the public section that was opened last, or of what stands before any."""
         self._frames: list[Frame] = []
         self._framed = ""
         """The tag around all that is said, if there is one."""
@@ -51,6 +54,8 @@ class Sections:
         """Was it proven that what is said now is said aloud, by a channel?"""
         self.foreign = False
         """Did it hold any mark of another model's kind?"""
+        self._torn = False
+        """Was a thought taken out of the middle of a sentence? It may have been a part of that."""
 
     @property
     def outside(self) -> str:
@@ -73,6 +78,27 @@ class Sections:
         opened = [frame.kind for frame in self._frames if frame.kind != "token" or not frame.blank]
         return opened[:1] == ["section"] and ("foreign" in opened or "token" in opened)
 
+    @property
+    def breaks_off(self) -> bool:
+        """True if a sentence of what is said may lack a part: nobody can tell whether that was a thought."""
+        opened = [frame for frame in self._frames if frame.kind in ("foreign", "token") and not frame.blank]
+        return self._torn or (bool(opened) and self._within_sentence)
+
+    def _may_be_part(self, thought: Frame) -> bool:
+        """Return True if what looked like a thought may be a part of the sentence around it.
+
+        Whoever speaks of a tag leaves a space before it, and ends no sentence before its closing tag.
+        """
+        if self._here.kind not in ("section", "outside") or not self._within_sentence:
+            return False
+        return str(self._texts[self._section])[-1:].isspace() and not ends_sentence(thought.tail)
+
+    @property
+    def _within_sentence(self) -> bool:
+        """True if the public text that is open stands in the middle of a sentence."""
+        section = self._section
+        return section not in self._private and not ends_sentence(str(self._texts[section]))
+
     def said(self, tag: str) -> str:
         """What stands in this section so far."""
         return str(self._texts.get(tag, ""))
@@ -91,15 +117,42 @@ class Sections:
         """No more will come: what looked like the beginning of a mark was text, or is gone."""
         self._take(self._scanner.feed(self._unmarked.end()))
         self._take(self._scanner.end())
+        self._restore_mentions()
         if self._here.kind == "doubt" and len(self._frames) == 1:
             self._believe()
 
     def _take(self, tokens: Iterable[Token]) -> None:
         for token in tokens:
+            if isinstance(token, Mark) and token.kind == "tag" and token.closing:
+                self._end_transcript(token)
+            self._transcript.add(token)
             if isinstance(token, str):
                 self._emit(token)
             else:
                 self._mark(token)
+
+    def _end_transcript(self, mark: Mark) -> None:
+        """Before a tag that may close a public section: was its text one about tags?"""
+        if mark.name not in self._private and mark.name == self._section:
+            self._restore_mentions()
+
+    def _restore_mentions(self) -> None:
+        """Take for text what looked like thoughts, where the section only speaks of their tags."""
+        section = self._section
+        if section in self._private or not self._transcript.speaks_of_tags():
+            return
+        for name, text in self._texts.items():
+            before = self._transcript.before.get(name, "")
+            if name not in self._private and text.blank and before:
+                text.add(before)
+        while self._here.kind not in ("section", "outside"):
+            self._frames.pop()
+        self._torn = False
+        said = self._texts[section]
+        said.clear()
+        said.add(self._transcript.before.get(section, "") + self._transcript.text)
+        self._kept.clear()
+        self._kept.add(self._transcript.kept + self._transcript.text)
 
     @property
     def _here(self) -> Frame:
@@ -143,6 +196,7 @@ class Sections:
             self._frames.append(Frame(kind="foreign", name=mark.name))
         elif not mark.broken:
             self._frames.pop()
+            self._torn = self._torn or self._may_be_part(here)
 
     def _tag(self, mark: Mark) -> None:
         self._end_labels()
@@ -166,6 +220,9 @@ class Sections:
         if not text.blank:
             text.add("\n\n")
         self._kept.add(mark.raw)
+        if mark.name not in self._private:
+            before = {name: str(text) for name, text in self._texts.items()}
+            self._transcript = Transcript(before, str(self._kept), self._private)
 
     def _close(self, mark: Mark) -> None:
         if self._here.kind == "doubt" and mark.name == self._section:
@@ -184,6 +241,7 @@ class Sections:
 
     def _take_back(self) -> None:
         """What stands before this was a thought."""
+        self._torn = False
         for name, text in self._texts.items():
             if name not in self._private:
                 text.clear()
@@ -264,6 +322,7 @@ class Sections:
         else:
             if text.strip():
                 here.blank = False
+            here.tail = (here.tail + text)[-LONGEST_HEADER:]
             if here.in_header:
                 here.header = (here.header + text)[:LONGEST_HEADER]
 

@@ -150,10 +150,69 @@ def test_what_stands_outside_of_a_fused_answer_was_not_said() -> None:
 
 
 def test_an_answer_that_ends_in_a_thought_is_asked_for_again() -> None:
-    for text in ("<say>The <think> tag</say><mood>x</mood>", "<say>Hi<think>S", "<say>```<think>S</say>"):
+    for text in ("<say>The <think> S</say><mood>x</mood>", "<say>Hi<think>S", "<say>```<think>S</say>"):
         assert Answer(entry("pipeline", text)).said is None
     assert Answer(entry("pipeline", "<say>Hello<|im_end|>")).said == "Hello"
     assert Answer(entry("pipeline", "<say>Hello</say><think>S")).said == "Hello"
+
+
+ABOUT_TAGS = [
+    "Prompts often use tags: the <thinking> tag holds the draft and the <answer> tag the result. Close both.",
+    "Write a <think> tag before and a </think> tag after it, then your answer.",
+    'Some models write "<thinking>" first and "</thinking>" last.',
+    "It uses the tags <reasoning> and <answer>, in that order.",
+    "Close it with a </thinking> tag. Then go on.",
+    "They use <thinking> and <scratchpad> tags.",
+    "Der <thinking>-Tag steht vorn, und der Tag </thinking> schließt ihn.",
+]
+UNTOLD_FROM_THOUGHTS = [
+    "I start with <thinking> and then go on to the point.",
+    "Open with <thinking> and close with </thinking>, then answer.",
+    "Well, <think>S</think> then.",
+]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize("text", ABOUT_TAGS)
+def test_a_sentence_about_the_tags_of_thoughts_is_said_whole(text: str, size: int) -> None:
+    raw = f"<aside>a</aside><say>{text}</say><mood>fine</mood>"
+    parsed = Sections(TAGS, PRIVATE)
+    for start in range(0, len(raw), size):
+        parsed.feed(raw[start : start + size])
+    parsed.end()
+    assert (parsed.said(SAY), parsed.said("mood"), parsed.kept) == (text, "fine", raw)
+    assert Answer(entry("pipeline", raw)).said == text
+    assert Answer(entry("plainly", raw)).said == text
+    assert Answer(entry("plainly", text)).said == text, "in no section, too"
+    assert remember(entry("pipeline", raw)).content == raw
+
+
+@pytest.mark.parametrize("text", UNTOLD_FROM_THOUGHTS)
+def test_a_sentence_that_may_hold_a_thought_is_not_said_in_part(text: str) -> None:
+    raw = f"<say>{text}</say><mood>fine</mood>"
+    assert Answer(entry("pipeline", raw)).said is None
+    assert Answer(entry("plainly", raw)).said == ""
+    assert Answer(entry("plainly", text)).said == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello. <think>S tag</think>",
+        "<think>tags S</think>Hello.",
+        "S</think>Hello.",
+        "Hello.\n<thinking>the tag S</thinking>",
+        "<aside>S</aside>Hello.",
+        "S, the tag </think>Hello. <think>S</think>",
+    ],
+)
+def test_a_thought_with_words_about_tags_is_none_the_less_private(text: str) -> None:
+    for name, raw in (
+        ("pipeline", f"<say>{text}</say>"),
+        ("plainly", f"<say>{text}</say>"),
+        ("plainly", text),
+    ):
+        assert "S" not in str(Answer(entry(name, raw)).said)
 
 
 def test_what_is_remembered_of_an_answer_holds_no_foreign_thought() -> None:
