@@ -50,6 +50,11 @@ class Code:
         return self._in_block and self._aloud and not self._within
 
     @property
+    def hides(self) -> bool:
+        """True while a private section of ours is open."""
+        return self._within > 0
+
+    @property
     def _in_block(self) -> bool:
         return bool(self._fence) and not (self._ends or self._torn)
 

@@ -37,6 +37,11 @@ HTML = frozenset(
 """Tags that are as public as plain words."""
 
 
+Kind = Literal["tag", "thought", "token", "label", "other"]
+TagKind = Literal["tag", "thought", "other", "text"]
+"""What a tag is, by its name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """One mark. `raw` is how it was written; `broken`: its last bracket is missing.
@@ -45,7 +50,7 @@ class Mark:
     of one of our tags, `other` a tag that nobody knows.
     """
 
-    kind: Literal["tag", "thought", "token", "label", "other"]
+    kind: Kind
     name: str
     raw: str
     closing: bool = False
@@ -54,15 +59,24 @@ class Mark:
 
 Token = str | Mark
 
+OPENERS = frozenset("<◁\uff1c\ufe64")
+CLOSERS = frozenset(">▷\uff1e\ufe65")
+WIDE_OPENERS = frozenset("\uff1c\ufe64")
+"""What stands for `<` in full width, and as a small form."""
+SLASHES = frozenset("/\uff0f")
+INVISIBLE = frozenset("\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff")
+"""What nobody sees in the name of a tag."""
+ESCAPED_OPENERS = ("&lt;", "&#60;", "&#x3c;", "&amp;lt;", "\\u003c", "\\x3c", "\\<")
+ESCAPED_CLOSERS = ("&gt;", "&#62;", "&#x3e;", "&amp;gt;", "\\u003e", "\\x3e", "\\>")
+"""Other ways to write the brackets of a tag, in small letters."""
+
 
 def begins_any(text: str, names: Collection[str]) -> bool:
     """Does one of these names begin so?"""
     return any(name.startswith(text) for name in names)
 
 
-def kind_of(
-    name: str, tags: Collection[str], hidden: Collection[str]
-) -> Literal["tag", "thought", "other", "text"]:
+def kind_of(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKind:
     """What a tag of this name is, where these are ours; a namespace or a compound changes nothing."""
     lower = name.lower()
     if lower in tags:
@@ -70,7 +84,7 @@ def kind_of(
     if not name[:1].isalpha() or len(name) > LONGEST_NAME or name.endswith(":"):
         return "text"
     words = PARTS.findall(HUMP.sub(" ", name).lower())
-    if any(word in THOUGHTS or word in hidden for word in words):
+    if any(word in THOUGHTS or word in hidden or word.removesuffix("s") in hidden for word in words):
         if words[0] in ADDRESSES:
             return "text"
         return "thought"

@@ -8,20 +8,39 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterable
 from dataclasses import replace
+from unicodedata import normalize
 
 from daemon.mind.code import LONGEST, Code
 from daemon.mind.headings import COLONS, DECORATION, heading, label
-from daemon.mind.marks import BRACKETED, LINKED, LONGEST_NAME, THOUGHTS, Mark, Token, begins_any, kind_of
+from daemon.mind.marks import (
+    BRACKETED,
+    CLOSERS,
+    ESCAPED_CLOSERS,
+    ESCAPED_OPENERS,
+    INVISIBLE,
+    LINKED,
+    LONGEST_NAME,
+    OPENERS,
+    SLASHES,
+    THOUGHTS,
+    WIDE_OPENERS,
+    Mark,
+    Token,
+    begins_any,
+    kind_of,
+)
 
-PLAIN = re.compile(r"[^<◁\[`\n]+")
+PLAIN = re.compile(r"[^<◁\uff1c\ufe64&\\\[`\n]+")
 """What cannot begin a mark within a line."""
-OPENERS = frozenset("<◁")
-CLOSERS = frozenset(">▷")
+ESCAPES = frozenset("&\\")
+GAPS = INVISIBLE | {"\\"}
+"""What may stand between the brackets of a tag and its name, besides white space."""
 BRACKETS = OPENERS | CLOSERS | {""}
 ENDS = BRACKETS | {"`"}
 """What ends a tag, or shows that it is none; the end of the answer, too."""
 BARS = frozenset("|\uff5c")
 """`<|name|>` is a control token of a model's format, as in harmony."""
+COMMENT, COMMENT_ENDS = "<!--", "-->"
 TAG_SIGNS = frozenset("_:.-")
 TOKEN_SIGNS = frozenset("_▁-")
 """What may stand in the name of a tag, and of a token, besides letters and digits."""
@@ -41,6 +60,8 @@ class Scanner:
         self._bracketed = BRACKETED | self._hidden
         self._code = Code(self._hidden)
         self._out: list[Token] = []
+        self._is_tagged = False
+        """Was one of our tags written as it was asked for?"""
         self._plain = False
         """Is what comes next within a line, and in the middle of nothing?"""
         self._reader = self._read()
@@ -77,7 +98,9 @@ class Scanner:
         char = yield
         while True:
             if char in OPENERS:
-                char = yield from self._angle(char)
+                char = yield from self._angle(char, escaped=char in WIDE_OPENERS)
+            elif char in ESCAPES:
+                char = yield from self._escaped(char)
             elif char == "[":
                 char = yield from self._square()
             elif char == "`" or (char == "~" and self._code.at_start):
@@ -100,24 +123,122 @@ class Scanner:
         self._out += self._code.fence(run)
         return char
 
-    def _angle(self, opener: str) -> Reader:
+    def _escaped(self, held: str) -> Reader:
+        """`&` or a backslash, which may begin a bracket that is written otherwise."""
+        char = yield
+        while char and begins_any((held + char).lower(), ESCAPED_OPENERS):
+            held += char
+            if held.lower() in ESCAPED_OPENERS:
+                return (yield from self._angle(held, escaped=True))
+            char = yield
+        if char or not begins_any(held.lower(), ESCAPED_OPENERS) or len(held) == 1:
+            self._emit(held)
+        return char
+
+    def _angle(self, opener: str, *, escaped: bool) -> Reader:
         """`<`, and what may be the name of a tag behind it."""
         char = yield
-        if char in BARS:
+        if char in BARS and not escaped:
             return (yield from self._token(opener + char))
+        if char == "!" and not escaped:
+            return (yield from self._comment(opener + char))
         held, closing = opener, False
-        while char.isspace() or (char == "/" and not closing):
-            closing = closing or char == "/"
+        while char.isspace() or char in GAPS or (char in SLASHES and not closing):
+            closing = closing or char in SLASHES
             held += char
             if len(held) > LONGEST:  # only white space: it may be seen, and is not kept back
                 self._emit(held)
                 held = ""
             char = yield
         name = ""
-        while (char.isalnum() or char in TAG_SIGNS) and len(name) <= LONGEST_NAME:
-            name += char
+        while (char.isalnum() or char in TAG_SIGNS or char in INVISIBLE) and len(name) <= LONGEST_NAME:
+            held += char
+            if char not in INVISIBLE:
+                name += char
             char = yield
-        return (yield from self._named(held + name, name, char, closing=closing))
+        name = normalize("NFKC", name)
+        if escaped:
+            return (yield from self._escaped_tag(held, name, char, closing=closing))
+        return (yield from self._named(held, name, char, closing=closing))
+
+    def _escaped_tag(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
+        """A tag with other brackets: a mark if it is a thought's, or if none of ours was written plainly."""
+        kind = kind_of(name, self._tags, self._hidden)
+        name = name.lower()
+        is_private = kind == "thought" or name in self._hidden
+        if kind not in ("tag", "thought") or (self._is_tagged and not is_private):
+            if char or not begins_any(name, self._tags | THOUGHTS):
+                self._emit(held)
+            return char
+        closer = ""
+        while char and begins_any((closer + char).lower(), (*ESCAPED_CLOSERS, *CLOSERS)):
+            closer += char
+            char = yield
+            if closer.lower() in ESCAPED_CLOSERS or closer in CLOSERS:
+                mark = Mark(kind=kind, name=name, raw=held + closer, closing=closing)
+                self._emit(self._counted(mark))
+                return char
+        if char:
+            self._emit(held + closer)
+        return char
+
+    def _counted(self, mark: Mark) -> Mark:
+        """A mark as it counts: a private tag of ours that closes nothing is like one of a thought."""
+        if mark.kind == "tag" and mark.closing and mark.name in self._hidden and not self._code.hides:
+            return replace(mark, kind="thought")
+        return mark
+
+    def _comment(self, held: str) -> Reader:
+        """`<!--`, and what of it is marked as a thought: the comment is one, or stands for a tag."""
+        char = yield
+        while char and COMMENT.startswith(held + char):
+            held += char
+            char = yield
+        if held != COMMENT:
+            self._emit(held)
+            return char
+        while char.isspace() and len(held) < LONGEST:
+            held += char
+            char = yield
+        closing = char == "/"
+        name = ""
+        while (char.isalnum() or (char == "/" and not name)) and len(name) < LONGEST_NAME:
+            held += char
+            if char != "/":
+                name += char
+            char = yield
+        kind = kind_of(name, self._tags, self._hidden)
+        if kind != "thought" and name.lower() not in self._hidden:
+            if char or not begins_any(name.lower(), self._tags | THOUGHTS):
+                self._emit(held)
+            return char
+        mark = Mark(kind="thought", name=name.lower(), raw=held, closing=closing)
+        return (yield from self._private_comment(mark, char))
+
+    def _private_comment(self, mark: Mark, char: str) -> Reader:
+        """A comment with the name of a thought: alone it stands for its tag, else it holds the thought."""
+        held = mark.raw
+        while char.isspace() and len(held) < LONGEST:
+            held += char
+            char = yield
+        ends = ""
+        while char and COMMENT_ENDS.startswith(ends + char):
+            ends += char
+            char = yield
+        if ends == COMMENT_ENDS:
+            self._emit(replace(mark, raw=held + ends))
+            return char
+        self._emit(replace(mark, name=COMMENT, raw=held, closing=False))
+        last = ends
+        while char and last != COMMENT_ENDS:
+            last += char
+            if len(last) > len(COMMENT_ENDS):
+                self._emit(last[0])
+                last = last[1:]
+            char = yield
+        if last == COMMENT_ENDS:
+            self._emit(Mark(kind="thought", name=COMMENT, raw=COMMENT_ENDS, closing=True))
+        return char
 
     def _named(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """What comes after `<` and this name."""
@@ -128,8 +249,9 @@ class Scanner:
         if kind == "text":
             self._emit(held)
             return char
-        mark = Mark(kind=kind, name=name, raw=held, closing=closing)
-        match kind:
+        self._is_tagged = self._is_tagged or kind == "tag"
+        mark = self._counted(Mark(kind=kind, name=name, raw=held, closing=closing))
+        match mark.kind:
             case "thought":
                 return (yield from self._thought(mark, char))
             case "other":
@@ -165,7 +287,7 @@ class Scanner:
     def _thought(self, mark: Mark, char: str) -> Reader:
         """It is open at once; only a whole tag closes it."""
         held = mark.raw
-        while mark.closing and char.isspace() and len(held) < LONGEST:
+        while mark.closing and (char.isspace() or char in GAPS) and len(held) < LONGEST:
             held += char
             char = yield
         if char in CLOSERS:

@@ -233,6 +233,8 @@ class Sections:
 
     def _thought(self, mark: Mark) -> None:
         """A mark of another model's kind, where no thought is open."""
+        if mark.closing and mark.name in self._private and self._section == OUTSIDE and len(self._texts) > 1:
+            return  # it closes nothing, beside what is said
         self.foreign = True
         if mark.closing:
             self._take_back()

@@ -63,7 +63,7 @@ def test_what_was_heard_of_a_section_only_grows(text: str) -> None:
     for char in text:
         parsed.feed(char)
         said = parsed.text.get("say", "")
-        assert said.startswith(before)
+        assert said.startswith(before) or (parsed.foreign and not said), "only a lone mark takes it back"
         before = said
 
 
