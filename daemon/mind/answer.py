@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
+from daemon.mind.json_answer import json_sections, speech_of
 from daemon.mind.sections import sections
 from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS
 
@@ -28,6 +29,10 @@ class Answer:
         self.outcome = call.event.outcome
         self.usable = call.event.usable
         self._sections = sections(call.event.text, TAGS, PRIVATE)
+        self._json: Mapping[str, str] | None = None
+        """What its sections say, where it is written in JSON in place of them."""
+        if SAY not in self._sections.text:
+            self._json = json_sections(self._sections.outside)
 
     @property
     def unfinished(self) -> bool:
@@ -36,12 +41,17 @@ class Answer:
 
     @property
     def _has_dialogue(self) -> bool:
-        return SAY in self._sections.text
+        return SAY in self._texts
+
+    @property
+    def _texts(self) -> Mapping[str, str]:
+        """What stands in each section."""
+        return {**self._sections.text, **(self._json or {})}
 
     @property
     def heard(self) -> str:
         """The dialogue that came, also of an answer that broke off."""
-        return self._sections.said(SAY).strip()
+        return speech_of(self._texts.get(SAY, "")).strip()
 
     @property
     def said(self) -> str | None:
@@ -53,6 +63,8 @@ class Answer:
             return self._plainly
         if not self.usable or not self._has_dialogue or self._sections.muted or self._sections.breaks_off:
             return None
+        if self._texts[SAY].strip() and not self.heard:
+            return None  # all that is marked as speech is a thought
         return self.heard
 
     @property
@@ -60,14 +72,14 @@ class Answer:
         """The dialogue, or what stands in no section; nothing, where a sentence may lack a part."""
         if not self.usable or self._sections.breaks_off:
             return ""
-        if self._has_dialogue:
+        if self._has_dialogue or self._json is not None:
             return self.heard
         return self._sections.outside.strip()
 
     @property
     def thought(self) -> str:
         """The monologue, or what stands in no section: where nothing but a monologue was asked."""
-        return self._sections.text.get(ASIDE, self._sections.outside).strip()
+        return self._texts.get(ASIDE, self._sections.outside).strip()
 
     @property
     def kept(self) -> str:
@@ -76,6 +88,8 @@ class Answer:
             return _tagged(ASIDE, self.thought)
         if self.call.event.name == PLAINLY and not self._has_dialogue:
             return _tagged(SAY, self._plainly)
+        if self._json is not None:
+            return "".join(_tagged(name, text) for name, text in self._texts.items())
         if self._sections.foreign:
             return self._sections.kept
         return self.call.event.text
@@ -83,7 +97,7 @@ class Answer:
     @property
     def values(self) -> Mapping[str, str]:
         """What each step came to, by its name."""
-        found = self._sections.text
+        found = self._texts
         return {step.name: found[step.tag].strip() for step in STEPS.values() if step.tag in found}
 
 

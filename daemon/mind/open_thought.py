@@ -14,11 +14,13 @@ from daemon.engine.event import Entry
 from daemon.kinds import ModelCall, PlanMade
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import DELIBERATE
+from daemon.mind.json_answer import json_sections, speech_of, speech_so_far
 from daemon.mind.listening import Listening
 from daemon.mind.markup import LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections, sections
+from daemon.mind.tags import SAY
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -212,7 +214,7 @@ class _AnswerHeard:
         """What of it people may read so far."""
         if not self._may_speak:
             return ""
-        return self._final.text
+        return speech_so_far(self._final.text)
 
 
 def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
@@ -221,10 +223,13 @@ def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
     whole.feed(text)
     whole.end()
     if whole.text or not alone:
-        return whole.text
+        return speech_of(whole.text)
     private = [slug, *ROOTS]
     plain = sections(text, private, private)
-    if plain.muted:
+    in_json = json_sections(plain.outside)
+    if in_json is not None:
+        return in_json.get(SAY, "")
+    if plain.muted or plain.breaks_off:
         return ""
     return plain.outside.strip()
 

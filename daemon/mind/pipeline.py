@@ -17,6 +17,7 @@ from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import PLAINLY, Answer
 from daemon.mind.asking_model import cut_short, sentence, standing, stopped, without_question
 from daemon.mind.consent import DAY, at_bound
+from daemon.mind.json_answer import speech_so_far
 from daemon.mind.listening import Listening
 from daemon.mind.prompting import feeling, in_sections, situated
 from daemon.mind.recall import recall, remember_answer
@@ -128,7 +129,7 @@ class _Dialogue:
     @property
     def said(self) -> str:
         """What of it people may read so far."""
-        said = self._sections.said(SAY)
+        said = speech_so_far(self._sections.said(SAY))
         if self._revise is None:
             return said
         return self._revise(said, False)

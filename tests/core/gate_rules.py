@@ -9,10 +9,38 @@ HALVES = "tests/stories/test_halves.py::"
 
 GATE = (
     rule(
+        "thoughts: what is private in JSON is not said",
+        "mind/json_answer.py",
+        "        elif not _is_private(name):\n",
+        "        elif _is_private(name):\n            yield SAY, str(inner)\n        else:\n",
+        "tests/mind/test_gate.py::test_json_that_is_private_broken_or_empty_is_never_an_answer",
+    ),
+    rule(
+        "thoughts: JSON is not shown before it is known to be public",
+        "mind/json_answer.py",
+        '        if _is_private(key["name"]):\n            return said[: key.start()]\n',
+        "        pass\n",
+        "tests/mind/test_gate.py::test_private_json_is_not_shown_while_it_comes",
+    ),
+    rule(
+        "thoughts: a lone private tag of ours takes back what stands before it",
+        "mind/scanner.py",
+        '            return replace(mark, kind="thought")\n',
+        "            pass\n",
+        "tests/mind/test_gate.py::test_what_stands_before_a_lone_private_mark_in_any_notation_is_not_said",
+    ),
+    rule(
+        "thoughts: a sentence about their tags is said whole",
+        "mind/mentions.py",
+        "        self._may_speak_of_tags = all(map(self._is_mention, marks))\n",
+        "        self._may_speak_of_tags = False\n",
+        "tests/mind/test_gate.py::test_a_sentence_about_the_tags_of_thoughts_is_said_whole",
+    ),
+    rule(
         "thoughts: a tag of another model's kind opens one",
         "mind/marks.py",
-        "if any(word in THOUGHTS or word in hidden for word in words):",
-        "if any(word in hidden for word in words):",
+        'if any(word in THOUGHTS or word in hidden or word.removesuffix("s") in hidden for word in words):',
+        'if any(word in hidden or word.removesuffix("s") in hidden for word in words):',
         f"{THOUGHTS}test_nobody_ever_reads_it[7-after words]",
     ),
     rule(

@@ -176,8 +176,8 @@ KEEPS_TO_ITSELF = (
     rule(
         "what a run says outside of its dialogue is not spoken",
         "mind/answer.py",
-        "            return None\n        return self.heard\n",
-        "            return self._sections.outside.strip() or None\n        return self.heard\n",
+        "self._sections.breaks_off:\n            return None\n",
+        "self._sections.breaks_off:\n            return self._sections.outside.strip() or None\n",
         PRIVATE + "test_not_even_where_it_says_nothing_else",
     ),
     rule(

@@ -11,6 +11,7 @@ from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.mind.answer import Answer, speaks
 from daemon.mind.choice import Unreadable, read_choice
+from daemon.mind.json_answer import json_sections, speech_of, speech_so_far
 from daemon.mind.recall import fenced, remember
 from daemon.mind.sections import Sections, sections, spoken
 from daemon.mind.tags import PRIVATE, SAY, TAGS
@@ -215,6 +216,143 @@ def test_a_thought_with_words_about_tags_is_none_the_less_private(text: str) -> 
         assert "S" not in str(Answer(entry(name, raw)).said)
 
 
+LONE_MARKS = [
+    "</aside>",
+    "</asides>",
+    "<!-- /aside -->",
+    "<!--/think-->",
+    "&lt;/aside&gt;",
+    "&#60;/think&#62;",
+    "</as\u200bide>",
+    "<\u2060/aside>",
+    "\uff1c/aside\uff1e",
+    "\uff1c\uff0f\uff41\uff53\uff49\uff44\uff45\uff1e",
+    "\\</aside\\>",
+    "<\\/aside>",
+    "\\u003c/aside\\u003e",
+]
+
+
+@pytest.mark.parametrize("size", [1, 1_000])
+@pytest.mark.parametrize("mark", LONE_MARKS)
+def test_what_stands_before_a_lone_private_mark_in_any_notation_is_not_said(mark: str, size: int) -> None:
+    raw = f"<say>SECRET {mark}Hello</say><mood>fine</mood>"
+    parsed = Sections(TAGS, PRIVATE)
+    for start in range(0, len(raw), size):
+        parsed.feed(raw[start : start + size])
+    parsed.end()
+    assert (parsed.said(SAY), parsed.said("mood")) == ("Hello", "fine")
+    assert Answer(entry("plainly", f"SECRET {mark}Hello")).said == "Hello"
+
+
+@pytest.mark.parametrize("size", [1, 1_000])
+@pytest.mark.parametrize(
+    "form",
+    ["&lt;{}&gt;", "\\<{}\\>", "\uff1c{}\uff1e", "\\u003c{}\\u003e", "&amp;lt;{}&amp;gt;", "<\u200b{}>"],
+)
+def test_sections_with_other_brackets_are_sections(form: str, size: int) -> None:
+    raw = "".join(
+        form.format(tag) + text
+        for tag, text in (("aside", "SECRET"), ("/aside", ""), ("say", "Hello"), ("/say", ""))
+    )
+    parsed = Sections(TAGS, PRIVATE)
+    for start in range(0, len(raw), size):
+        parsed.feed(raw[start : start + size])
+    parsed.end()
+    assert parsed.said(SAY) == "Hello"
+    assert "SECRET" not in parsed.outside
+
+
+ORDINARY = [
+    "Write &lt;say&gt; and &amp; in XML, R&D, a\\b and x &lt; y, \\n too.",
+    "`</aside>` ends it, as `&lt;/aside&gt;` does.",
+    "```html\n<aside>x</aside>\n```",
+    "Hello <!-- a note --> Ben.",
+    "5 \uff1c 6 and \uff1cb\uff1e",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_other_brackets_without_a_private_name_are_said_as_they_are(text: str) -> None:
+    assert Answer(entry("pipeline", f"<aside>a</aside><say>{text}</say>")).said == text
+
+
+def test_a_comment_with_the_name_of_a_thought_is_private() -> None:
+    for comment in ("<!-- aside: SECRET -->", "<!--thinking SECRET-->", "<!--aside-->SECRET<!--/aside-->"):
+        assert Answer(entry("pipeline", f"<say>{comment}Hello</say>")).said == "Hello"
+    assert Answer(entry("pipeline", "<say>Hello.</say></aside>")).said == "Hello.", "it closes nothing"
+
+
+FULL = '{"aside": "SECRET", "next": "conversation", "say": "Hello", "mood": "fine"}'
+IN_JSON = [
+    FULL,
+    f"```json\n{FULL}\n```",
+    f"Sure!\n{FULL}",
+    f"Sure!\n```json\n{FULL}\n```\nDone.",
+    f"<say>{FULL}</say>",
+    f"<say>```json\n{FULL}\n```</say>",
+    f"<say>Look: {FULL}</say>",
+    '{"thought": "SECRET", "response": "Hello"}',
+    '{"answer": {"Aside": "SECRET", "Say": "Hello"}}',
+    '{"internal_monologue": "SECRET", "external_dialogue": "Hello"}',
+    '[{"tag": "aside", "content": "SECRET"}, {"tag": "say", "content": "Hello"}]',
+    '<aside>SECRET</aside>{"say": "<think>SECRET</think>Hello"}',
+]
+NEVER_SAID = [
+    '{"thought": "SECRET"}',
+    '{"aside": "SECRET", "say": "Hel',
+    "{'aside': 'SECRET', 'say': 'Hello'}",
+    '<say>{"thought": "SECRET"}</say>',
+    '<say>{"aside": "SECRET", "say": "Hel</say>',
+    "{}",
+    "[]",
+    "null",
+    "```json\n{}\n```",
+    '{"a": 1',
+]
+
+
+@pytest.mark.parametrize("text", IN_JSON)
+def test_of_an_answer_in_json_the_speech_alone_is_said(text: str) -> None:
+    for name in ("pipeline", "plainly"):
+        assert Answer(entry(name, text)).said == "Hello"
+
+
+@pytest.mark.parametrize("text", NEVER_SAID)
+def test_json_that_is_private_broken_or_empty_is_never_an_answer(text: str) -> None:
+    assert Answer(entry("pipeline", text)).said is None
+    assert Answer(entry("plainly", text)).said == ""
+
+
+@pytest.mark.parametrize("text", [*IN_JSON, *NEVER_SAID])
+def test_private_json_is_not_shown_while_it_comes(text: str) -> None:
+    coming = Sections(TAGS, PRIVATE)
+    for char in text:
+        coming.feed(char)
+        assert "SECRET" not in speech_so_far(coming.said(SAY))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1}',
+        '```json\n{"a": [1, 2]}\n```',
+        'Use this:\n```json\n{"thought": "x", "b": 2}\n```\nThat is all.',
+        "{placeholder} is what you write, and [1] a note.",
+        "if x { y } else { z }",
+    ],
+)
+def test_json_without_a_private_part_is_an_ordinary_text(text: str) -> None:
+    assert Answer(entry("pipeline", f"<say>{text}</say>")).said == text
+    assert Answer(entry("plainly", text)).said == text
+
+
+def test_an_answer_in_json_is_remembered_as_its_sections() -> None:
+    remembered = "<aside>SECRET</aside><next>conversation</next><say>Hello</say><mood>fine</mood>"
+    assert remember(entry("pipeline", FULL)).content == remembered
+    assert Answer(entry("pipeline", FULL)).values["emotional_state"] == "fine"
+
+
 def test_what_is_remembered_of_an_answer_holds_no_foreign_thought() -> None:
     raw = "<think>S</think><aside>a</aside><say>Hello [THINK]S[/THINK]you</say>"
     assert remember(entry("pipeline", raw)).content == "<aside>a</aside><say>Hello you</say>"
@@ -319,6 +457,9 @@ WORK: list[Callable[[str], object]] = [
     stream,
     spoken,
     choose,
+    json_sections,
+    speech_of,
+    speech_so_far,
     fenced,
     quiet,
     quiet_so_far,

@@ -35,7 +35,13 @@ def seen(stage: Stage) -> list[str]:
     return [str(told) for _, told in stage.wire.calls if any(mark in str(told).lower() for mark in MARKS)]
 
 
-SHOWN = ("think before a reply", "closed and never opened", "after words", "channels without their marks")
+SHOWN = (
+    "think before a reply",
+    "closed and never opened",
+    "after words",
+    "channels without their marks",
+    "json",
+)
 """What `make test` tries, too."""
 
 
