@@ -40,7 +40,6 @@ SHOWN = (
     "closed and never opened",
     "after words",
     "channels without their marks",
-    "json",
 )
 """What `make test` tries, too."""
 
@@ -57,6 +56,23 @@ async def test_nobody_ever_reads_it(stage: Stage, raw: str, chunk: int) -> None:
     assert seen(stage) == []
     await stage.say("alice", ALICE, "And now?", ts)
     assert "no idea" not in stage.asked()[-1], "and it is in nobody's memory"
+
+
+NOTATIONS = {
+    "json": f'{{"aside": "{SECRET}", "say": "Hello."}}',
+    "a block of json": f'```json\n{{"aside": "{SECRET}", "say": "Hello."}}\n```',
+    "entities": f"&lt;aside&gt;{SECRET}&lt;/aside&gt;&lt;say&gt;Hello.&lt;/say&gt;",
+    "full width": f"\uff1caside\uff1e{SECRET}\uff1c/aside\uff1e\uff1csay\uff1eHello.\uff1c/say\uff1e",
+}
+
+
+@pytest.mark.parametrize("raw", NOTATIONS.values(), ids=NOTATIONS.keys())
+async def test_an_answer_in_another_notation_says_its_speech_alone(stage: Stage, raw: str) -> None:
+    stage.model.say(raw, chunk=7)
+    ts = await stage.say("alice", ALICE, "Well?")
+    assert await stage.answers(ALICE, ts) == ["Hello."]
+    assert len(stage.asked()) == 1, "it need not be asked for again"
+    assert seen(stage) == []
 
 
 async def test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once(stage: Stage) -> None:
