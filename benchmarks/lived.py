@@ -162,7 +162,7 @@ class Life:
             team="T",
             channel=channel,
             ts=ts,
-            where="im" if dm else "channel",
+            where="dm" if dm else "channel",
             place="a direct message" if dm else f"#c{number % CHANNELS}",
             audience="dm" if dm else "public",
             user=f"U{person}",

@@ -123,7 +123,6 @@ async def _cost(folder: Path, conversations: int, rounds: int, *, summed_up: boo
     async with ground(folder, served(understudy), Counting, SPEAKER) as here:
         held = Held()
         async with held:
-            await here.world.people.update()
             await here.world.pasts.ready("sess-new", here.world.journal.last() + 1)
         _, *later = [await _begin(here, understudy, n) for n in range(rounds + 1)]
     return Cost(

@@ -103,6 +103,7 @@ async def run(settings: Settings, rehearsal: Rehearsal | None, samples: Path | N
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
         gc.freeze()  # what is there by now stays for good: the collector need not go through it again
+        await soul.budget.ready()
         introduce(settings, soul.name, soul.budget, link_to(soul.url, soul.credentials))
         await live(soul.journal.died, soul.slack.died)
 
@@ -208,7 +209,7 @@ async def _at_work(
     """What takes turns in this world, and what goes on beside it, until the stack ends."""
     enter = stack.enter_async_context
     await enter(turn_lines(world.journal))
-    await enter(meanwhile(world.recollect()))
+    await enter(meanwhile(world.budget.ready()))
     if settings.inner:
         await begin(world.journal)
     worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))

@@ -52,12 +52,15 @@ class Beside(Reading):
         with self._question:
             yield from self._sound(self._store.each(seqs, newest=newest))
 
-    def holding(
-        self, patterns: Sequence[str], root: str, *, since: int, before: int
-    ) -> Iterator[Entry[Event]]:
+    def holding(self, patterns: Sequence[str], *, since: int, before: int) -> Iterator[Entry[Event]]:
         """The entries of a span whose body as JSON is like all these patterns of SQL, the newest first."""
         with self._question:
-            yield from self._sound(self._store.holding(patterns, root, since, before))
+            yield from self._sound(self._store.holding(patterns, since, before))
+
+    def holding_of(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Entry[Event]]:
+        """The same of the entries of these seqs."""
+        with self._question:
+            yield from self._sound(self._store.holding_of(patterns, seqs))
 
     def _found(self, damage: JournalDamaged) -> None:
         self._hears(damage)

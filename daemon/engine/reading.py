@@ -5,6 +5,7 @@ A query names classes of events: it means all kinds that derive from them. Reads
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -128,10 +129,16 @@ class Reading:
                 return None
             return self._entry(found)
 
-    def latest_first(self, thread: str, kind: type[E]) -> Iterator[Entry[E]]:
-        """A thread's entries of this kind, from the last one back; a live journal leaves out damaged ones."""
+    def count(self, thread: str, *kinds: type[Event], before: int = ALWAYS) -> int:
+        """How many entries of these kinds a thread has before a seq."""
         with self._question:
-            found = self._latest(thread, kind)
+            return self._store.count(thread, self.kinds.names(kinds), before)
+
+    def latest_first(self, thread: str, kind: type[E], before: int = ALWAYS) -> Iterator[Entry[E]]:
+        """A thread's entries of this kind, from the last one before a seq back; a live journal leaves out
+        damaged ones."""
+        with self._question:
+            found = self._latest(thread, kind, before)
             while found:
                 yield from self._of_all([found])
                 found = self._latest(thread, kind, before=found[0])
@@ -171,15 +178,61 @@ class Reading:
             return self._store.seqs(self.kinds.names(kinds), since, upto)
 
     def fields(
-        self, kinds: Sequence[type[Event]], paths: Sequence[str], since: int = 0
+        self,
+        kinds: Sequence[type[Event]],
+        paths: Sequence[str],
+        *,
+        since: int = 0,
+        upto: int = ALWAYS,
+        at: float = 0.0,
     ) -> list[tuple[Any, ...]]:
-        """Of the entries of these kinds after a seq, in order: seq, thread, kind, when it was written, and
-        what their bodies hold under these paths (two at least, like `$.usage.input`), as a list in JSON.
+        """Of the entries of these kinds after a seq, up to another, from a time on, in order: seq, thread,
+        kind, when it was written, and what their bodies hold under these paths (two at least, like
+        `$.usage.input`), as a list in JSON.
 
         Makes no entries, and so is many times quicker; whether one is damaged nobody sees.
         """
+        if upto == ALWAYS:
+            upto = self.last()
         with self._question:
-            return self._store.fields(self.kinds.names(kinds), paths, since)
+            return self._store.fields(self.kinds.names(kinds), paths, since, upto, at)
+
+    def fields_below(
+        self, prefix: str, kinds: Sequence[type[Event]], paths: Sequence[str], since: int, upto: int
+    ) -> list[tuple[Any, ...]]:
+        """The same of the threads that were opened under a key that begins with `prefix`, up to a seq.
+
+        They are found by an index: nothing of other threads is read.
+        """
+        with self._question:
+            return self._store.fields_below(prefix, self.kinds.names(kinds), paths, since, upto)
+
+    def threads_below(self, prefix: str) -> list[str]:
+        """The threads that were opened under a key that begins with `prefix`, the latest one first."""
+        with self._question:
+            return self._store.threads_below(prefix)
+
+    def last_below(self, prefix: str, before: int = ALWAYS) -> Entry[Any] | None:
+        """The last entry before a seq whose key begins with `prefix`. A live journal leaves out damaged
+        ones."""
+        with self._question:
+            while found := self._store.last_below(prefix, before):
+                for entry in self._of_all([found]):
+                    return entry
+                before = found[0]
+        return None
+
+    def naming(self, text: str, *kinds: type[E], since: int = 0, upto: int = ALWAYS) -> list[Entry[E]]:
+        """The entries of these kinds after a seq, up to another, that hold this string, in order.
+
+        All rows of these kinds are looked through, but an entry is made only of those that hold it. A live
+        journal leaves out what is damaged.
+        """
+        if upto == ALWAYS:
+            upto = self.last()
+        with self._question:
+            names = self.kinds.names(kinds)
+            return self._of_all(self._store.naming(names, json.dumps(text), since, upto))
 
     def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs that are there, in order; a live journal leaves out what is damaged."""

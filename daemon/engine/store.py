@@ -19,6 +19,8 @@ PART = 500
 """Entries that are read at once where all are."""
 FEW = 200
 """Entries that are looked through faster than they are looked up."""
+SPAN = 20_000
+"""Entries of a span that are looked through faster than all that there is of a kind."""
 THESE = "(select value from json_each(?))"
 """Each of a list, which is handed over as JSON."""
 
@@ -209,6 +211,11 @@ class Store:
         ).fetchone()
         return found
 
+    def count(self, thread: str, kinds: Iterable[str], before: int) -> int:
+        """How many entries of these kinds a thread has before a seq."""
+        query = f"select count(*) from entry where thread = ? and kind in {THESE} and seq < ?"
+        return self._number(query, thread, _json(kinds), before) or 0
+
     def kind(self, kinds: Iterable[str], since: int, at: float) -> list[Stored]:
         """All entries of these kinds after a seq, from a time on."""
         where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and at >= ?"
@@ -249,16 +256,18 @@ class Store:
             query += " desc"
         return self._one_by_one(query, _json(seqs))
 
-    def holding(self, patterns: Sequence[str], root: str, since: int, before: int) -> Iterator[Stored]:
+    def holding(self, patterns: Sequence[str], since: int, before: int) -> Iterator[Stored]:
         """The entries between two seqs, both left out, whose body is like all these patterns, newest first.
 
-        Of a thread and of all under it, where one is named. The patterns are SQL's; "~" escapes a sign.
+        The patterns are SQL's; "~" escapes a sign.
         """
-        where = "seq > ? and seq < ?"
-        values: list[object] = [since, before]
-        if root:
-            where += " and (thread = ? or thread > ? and thread < ?)"
-            values += [root, f"{root}.", f"{root}/"]
+        return self._holding("seq > ? and seq < ?", [since, before], patterns)
+
+    def holding_of(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Stored]:
+        """The same of the entries of these seqs."""
+        return self._holding(f"seq in {THESE}", [_json(seqs)], patterns)
+
+    def _holding(self, where: str, values: list[object], patterns: Sequence[str]) -> Iterator[Stored]:
         where += " and body like ? escape '~'" * len(patterns)
         query = f"select {ROW} from entry not indexed where {where} order by seq desc"
         return self._one_by_one(query, *values, *patterns)
@@ -267,13 +276,45 @@ class Store:
         """The entries of these kinds after a seq, up to another. By kind, SQLite would read all: so `+`."""
         return self._rows(f"seq > ? and seq <= ? and +kind in {THESE}", since, upto, _json(kinds))
 
-    def fields(self, kinds: Iterable[str], paths: Sequence[str], since: int) -> list[tuple[Any, ...]]:
-        """Of the entries of these kinds after a seq, in order: seq, thread, kind, when it was written, and
-        what their bodies hold under these paths, as a list in JSON. A body that is no JSON is left out."""
-        where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and json_valid(body)"
+    def fields(
+        self, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int, at: float
+    ) -> list[tuple[Any, ...]]:
+        """Of the entries of these kinds after a seq, up to another, from a time on, in order: seq, thread,
+        kind, when it was written, and what their bodies hold under these paths, as a list in JSON. A body
+        that is no JSON is left out."""
+        # `+` keeps SQLite off the index of kinds where a span of the journal is shorter than all of a kind
+        kind = "+kind" if 0 < upto - since <= SPAN else "kind"
+        where = f"{kind} in {THESE} and seq > ? and seq <= ? and at >= ? and json_valid(body)"
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
         text = f"select {row} from entry where {where} order by seq"
-        return self._db.execute(text, (*paths, _json(kinds), since)).fetchall()
+        return self._db.execute(text, (*paths, _json(kinds), since, upto, at)).fetchall()
+
+    def fields_below(
+        self, prefix: str, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int
+    ) -> list[tuple[Any, ...]]:
+        """The same rows of the threads that have an entry whose key begins with `prefix`, up to a seq: found
+        by key and thread alone."""
+        row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
+        threads = "select thread from entry where key >= ? and key < ?"
+        where = f"thread in ({threads}) and kind in {THESE} and +seq > ? and +seq <= ? and json_valid(body)"
+        text = f"select {row} from entry where {where} order by seq"
+        return self._db.execute(text, (*paths, *_range(prefix), _json(kinds), since, upto)).fetchall()
+
+    def threads_below(self, prefix: str) -> list[str]:
+        """The threads that have an entry whose key begins with `prefix`, the latest such entry first."""
+        query = "select thread from entry where key >= ? and key < ? order by seq desc"
+        return self._column(query, *_range(prefix))
+
+    def last_below(self, prefix: str, before: int) -> Stored | None:
+        """The last entry before a seq whose key begins with `prefix`. Only the index of keys is searched."""
+        last = "select max(seq) from entry where key >= ? and key < ? and +seq < ?"
+        found = self._rows(f"seq = ({last})", *_range(prefix), before)
+        return found[0] if found else None
+
+    def naming(self, kinds: Iterable[str], text: str, since: int, upto: int) -> list[Stored]:
+        """The entries of these kinds after a seq, up to another, with this text in their body."""
+        where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ? and instr(body, ?)"
+        return self._rows(where, _json(kinds), since, upto, text)
 
     def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
         """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
@@ -391,6 +432,11 @@ def _kind(entries: int) -> str:
     if entries < FEW:
         return "+kind"
     return "kind"
+
+
+def _range(prefix: str) -> tuple[str, str]:
+    """The first key that begins with `prefix`, and the first one after all that do."""
+    return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def _json(values: Iterable[object]) -> str:

@@ -26,8 +26,15 @@ class State:
 
     async def update(self, before: int = ALWAYS) -> None:
         """Make it what it was when the entry `before` was written; without that, what it is now."""
+        await self.views.update()
         await self.log.update(before)
         await self.notes.update(before)
         await self.records.update(before)
         await self.processes.update(before)
         await self.said.update(before)
+
+    @property
+    def left(self) -> int:
+        """How many entries of the journal one of them did not look at yet."""
+        folds = (self.log, self.notes, self.records, self.processes, self.said)
+        return max(*[fold.left for fold in folds], self.views.left)

@@ -1,21 +1,25 @@
 """What people are like, as far as it may be known in a conversation. A turn reads it as of its first begin.
 
 Folded from `PersonLearned` entries: each says what is known now in its channel; and from what people correct.
+It is read person by person: a turn waits for those alone who speak in it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS
+from daemon.engine.keys import root_of
+from daemon.engine.reading import ALWAYS, Reading
 from daemon.kinds import Corrected, PersonLearned, Said
-from daemon.knowledge.places import Channel, Places, may_know
-from daemon.knowledge.projection import Projection
+from daemon.knowledge.channel_audiences import ChannelAudiences, ChannelId, channel_of
+from daemon.knowledge.places import Places, may_know
+from daemon.knowledge.projection import PartialProjection
 
 MOST = 5
 """Models of one person that are used together: this channel's, and the newest of others."""
@@ -23,34 +27,74 @@ MOST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The models of one person in one channel: their seqs, each made from the one before it."""
+    """The models of one person in one channel: their seqs, each made from the one before it. `thread` is that
+    in which something was learned first."""
 
-    channel: Channel
+    thread: str
     seqs: list[int] = field(default_factory=list)
 
 
-class PersonModels(Projection):
-    """The models of all people, one for each channel in which something was learned about them."""
+class PersonKnowledge:
+    """What was learned of one person, by the channel in which it was."""
+
+    def __init__(self) -> None:
+        self.chains: dict[ChannelId, Chain] = {}
+
+    def correct(self, seq: int, right: Corrected) -> None:
+        """The person says how it is to read: that counts where the model did."""
+        if not right.text:  # it was forgotten
+            return
+        for chain in self.chains.values():
+            if chain.seqs[-1] == right.of:
+                chain.seqs.append(seq)
+
+    def learn(self, seq: int, thread: str, learned: PersonLearned, channel: ChannelId | None) -> None:
+        """Something was learned in this channel."""
+        if channel is None or not learned.text:  # no text: it was forgotten
+            return
+        chain = self.chains.setdefault(channel, Chain(thread=thread))
+        if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: made from one that was forgotten
+            chain.seqs.append(seq)
+
+
+class PersonModels(PartialProjection):
+    """The models of those people who were asked for, one for each channel in which something was learned
+    about them."""
 
     kinds = (PersonLearned, Corrected)
 
     def __init__(self, journal: Journal, places: Places) -> None:
         super().__init__(journal)
         self.places = places
+        self._audiences = ChannelAudiences(journal)
+
+    async def ready(self, people: Iterable[str], thread: str = "") -> None:
+        """Read what is known of these people, and who can read it, as far as it is not at hand: beside the
+        loop, where the journal is long."""
+        self.fold()
+        people = set(people)
+        missing = people - self._known.keys()
+        if missing:
+            self._known |= await self._read_apart(dict, partial(_read_on, missing))
+        channels: list[ChannelId] = []
+        for person in people:
+            channels += self._known[person].chains
+        here = self._audiences.channel_of(thread)
+        if here:
+            channels.append(here)
+        await self._audiences.ready(channels)
 
     def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
-        self.fold()
-        here = self.places.of(thread)
+        here = self._audiences.channel_of(thread)
         if here is None:
             return []
-        mine = here.before(before)
+        mine = self._audiences.before(here, before)
         found: list[tuple[bool, int]] = []
-        for chain in self._chains.get(person, {}).values():
-            there = chain.channel
+        for channel, chain in self._of(person).chains.items():
             last = _last(chain.seqs, before)
-            if last and may_know(mine, there.before(before)):
-                found.append((there is here, last))
+            if last and may_know(mine, self._audiences.before(channel, before)):
+                found.append((channel == here, last))
         found.sort(reverse=True)
         entries = self.journal.many([seq for _, seq in found[:MOST]])
         return [entry.event.text for entry in entries if entry.event.text]
@@ -67,15 +111,9 @@ class PersonModels(Projection):
                 known.append((name, "\n".join(notes)))
         return known
 
-    def all(self) -> Mapping[str, Mapping[int, Chain]]:
-        """What was learned about everybody, by person. For the owner, who may see all."""
-        self.fold()
-        return self._chains
-
     def chains(self, person: str) -> list[Chain]:
         """What was learned about this person, channel by channel. For themselves, who may see all of it."""
-        self.fold()
-        return [*self._chains.get(person, {}).values()]
+        return [*self._of(person).chains.values()]
 
     def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
@@ -91,50 +129,51 @@ class PersonModels(Projection):
         """
         return entry.seq in self._learned(entry.event.person, entry.thread)
 
-    async def update(self, before: int = ALWAYS) -> None:
-        await self.places.update()
-        await super().update(before)
-
-    def fold(self, before: int = ALWAYS) -> None:
-        self.places.fold()
-        super().fold(before)
-
     def _clear(self) -> None:
         """What was learned before counts again where what came after it is forgotten."""
-        self._chains: dict[str, dict[int, Chain]] = {}
-        """By person, and by the number of the channel."""
+        self._known: dict[str, PersonKnowledge] = {}
+
+    def _of(self, person: str) -> PersonKnowledge:
+        self.fold()
+        if person not in self._known:
+            self._known |= self._read(dict, partial(_read_on, {person}))
+        return self._known[person]
 
     def _learned(self, person: str, thread: str) -> Sequence[int]:
         """The models of this person in this thread's channel."""
-        self.fold()
-        channel = self.places.of(thread)
-        chains = self._chains.get(person, {})
-        if channel is None or channel.number not in chains:
+        chains = self._of(person).chains
+        channel = self._audiences.channel_of(thread)
+        if channel is None or channel not in chains:
             return ()
-        return chains[channel.number].seqs
+        return chains[channel].seqs
 
     def _take(self, entry: Entry[PersonLearned | Corrected]) -> None:
-        if isinstance(entry.event, Corrected):
-            self._correct(entry.seq, entry.event)
-        else:
-            self._learn(entry, entry.event)
+        known = self._known.get(entry.event.person)
+        if known:
+            _add(known, entry, self._audiences.channel_of(entry.thread))
 
-    def _correct(self, seq: int, right: Corrected) -> None:
-        """The person says how it is to read: that counts where the model did."""
-        if not right.text:  # it was forgotten
-            return
-        for chain in self._chains.get(right.person, {}).values():
-            if chain.seqs[-1] == right.of:
-                chain.seqs.append(seq)
 
-    def _learn(self, entry: Entry[Any], learned: PersonLearned) -> None:
-        channel = self.places.of(entry.thread)
-        if channel is None or not learned.text:  # no text: it was forgotten
-            return
-        chains = self._chains.setdefault(learned.person, {})
-        chain = chains.setdefault(channel.number, Chain(channel=channel))
-        if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: made from one that was forgotten
-            chain.seqs.append(entry.seq)
+def _read_on(
+    people: Collection[str], known: dict[str, PersonKnowledge], journal: Reading, since: int, upto: int
+) -> None:
+    """Add what the journal holds of these people after a seq, up to another."""
+    channels: dict[str, ChannelId | None] = {}
+    for person in people:
+        knowledge = known.setdefault(person, PersonKnowledge())
+        found: list[Entry[Any]] = journal.naming(person, PersonLearned, Corrected, since=since, upto=upto)
+        for entry in found:
+            root = root_of(entry.thread)
+            if root not in channels:
+                channels[root] = channel_of(journal, root)
+            if entry.event.person == person:
+                _add(knowledge, entry, channels[root])
+
+
+def _add(known: PersonKnowledge, entry: Entry[Any], channel: ChannelId | None) -> None:
+    if isinstance(entry.event, Corrected):
+        known.correct(entry.seq, entry.event)
+    else:
+        known.learn(entry.seq, entry.thread, entry.event, channel)
 
 
 def _last(seqs: Sequence[int], before: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daemon.engine.event import Entry
@@ -110,13 +109,6 @@ class Places(Projection):
         if channel is None:
             return ""
         return channel.name
-
-    def beside(self, thread: str) -> Iterator[str]:
-        """The conversations in the same channel, those that were begun last first."""
-        here = self.of(thread)
-        for other, channel in reversed(self._of.items()):
-            if channel is here:
-                yield other
 
     def known(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
         """The channels whose content may be known in this one."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS, Reading
 
-PIECE = 200
+Part = TypeVar("Part")
+PIECE = 100
 """Entries that are folded at once: a few milliseconds, in which nobody else can do anything."""
 
 
@@ -40,6 +41,12 @@ class Projection:
         """Held by the one who folds, so that a burst of turns does not do it once each."""
         self._erasures = journal.erasures
         self._clear()
+
+    @property
+    def left(self) -> int:
+        """How many entries of the journal were not looked at yet."""
+        self._heed(ALWAYS)
+        return self.journal.last() - self._upto
 
     async def update(self, before: int = ALWAYS) -> None:
         """Make it what it was when the entry `before` was written; without that, what it is now.
@@ -106,3 +113,47 @@ class Projection:
 
     def _take(self, entry: Entry[Any]) -> None:
         raise NotImplementedError
+
+
+class PartialProjection(Projection):
+    """A projection that reads only those parts of the past that somebody asks for: nobody waits for the rest.
+
+    It begins at the end of the journal: `_take` adds what comes from then on to the parts that are there, and
+    `_read` reads what came before it of one part.
+    """
+
+    def _last(self, before: int) -> int:
+        last = super()._last(before)
+        if not self._upto:
+            self._upto = last
+        return last
+
+    async def _read_apart(
+        self, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None]
+    ) -> Part:
+        """Read a part beside the loop. `add` adds what the journal holds of it after a seq, up to another.
+
+        Nothing is missing from it until the next await: whoever called keeps it at once.
+        """
+        self.fold()
+        while self._upto > self.far_behind:
+            upto = self._upto
+            erasures = self.journal.erasures
+            part = await self.journal.apart(partial(_filled, new=new, add=add, upto=upto))
+            self.fold()
+            if erasures == self.journal.erasures:
+                add(part, self.journal, upto, self._upto)
+                return part
+        return self._read(new, add)
+
+    def _read(self, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None]) -> Part:
+        """The same at once."""
+        return _filled(self.journal, new, add, self._upto)
+
+
+def _filled(
+    journal: Reading, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None], upto: int
+) -> Part:
+    part = new()
+    add(part, journal, 0, upto)
+    return part

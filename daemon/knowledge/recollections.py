@@ -73,9 +73,12 @@ class Recollections(Projection):
 
     async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
+        await self._models.ready([person])
         await self.update()
         knows = Views(self._places).knowing(thread)
-        learned = [self._known(chain.seqs, chain.channel) for chain in self._models.chains(person)]
+        learned = [
+            self._known(chain.seqs, self._places.of(chain.thread)) for chain in self._models.chains(person)
+        ]
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
         noted = [self._known(note.versions, self._places.of(note.thread)) for note in notes]
         recorded = await self._records.about(self._naming.names(person), thread)
@@ -83,6 +86,7 @@ class Recollections(Projection):
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
+        await self._models.ready([person])
         await self.update()
         for chain in self._models.chains(person):
             if chain.seqs[-1] == seq:
@@ -119,7 +123,7 @@ class Recollections(Projection):
         self._of = dict[int, Note]()
 
     async def update(self, before: int = ALWAYS) -> None:
-        await self._models.update()
+        await self._places.update()
         await super().update(before)
 
     def _take(self, entry: Entry[Any]) -> None:

@@ -33,6 +33,15 @@ class Views:
     def __init__(self, places: Places) -> None:
         self._places = places
 
+    async def update(self) -> None:
+        """Read who can read where, in pieces: then nobody waits for it."""
+        await self._places.update()
+
+    @property
+    def left(self) -> int:
+        """How many entries of the journal were not looked at yet."""
+        return self._places.left
+
     def may_know(self, here: str, there: str, before: int = ALWAYS, wrote: int = ALWAYS) -> bool:
         """Could everyone who reads `here` have read what was written in sight of `there`?
 

@@ -6,18 +6,23 @@ Looked at before each paid call, and folded on from there; the day is a UTC day.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from daemon.claude.patience import Patience, Stopped
 from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import INNER, Answered, ModelCall
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
+from daemon.reply import Usage
 from daemon.soul.spent import NOTHING, Spent, lifts
 
 
@@ -45,7 +50,7 @@ class Day:
         if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
         if isinstance(entry.event, ModelCall):
-            return self._with_call(entry.event, inner=root_of(entry.thread) == INNER)
+            return self.with_call(entry.event, inner=root_of(entry.thread) == INNER)
         match lifts(entry.event, owners):
             case "day":
                 return replace(self, lifted=self.cost)
@@ -54,7 +59,8 @@ class Day:
                 return replace(self, people={**self.people, person: NOTHING})
         return self
 
-    def _with_call(self, call: ModelCall, *, inner: bool) -> Day:
+    def with_call(self, call: ModelCall, *, inner: bool) -> Day:
+        """This day with one more call in it, of the inner life or not."""
         if call.taken_from:  # it was paid before a restart
             return self
         people = dict(self.people)
@@ -75,7 +81,7 @@ class Budget:
     `owners` are the ids of those who may let the day, or a person, go on.
     """
 
-    def __init__(self, journal: Reading, clock: Clock, daily: float, owners: Collection[str] = ()) -> None:
+    def __init__(self, journal: Journal, clock: Clock, daily: float, owners: Collection[str] = ()) -> None:
         self.daily = daily
         self.owners = owners
         self._clock = clock
@@ -84,19 +90,38 @@ class Budget:
         """What the dearest call may cost that the day could not pay; 0 where none was refused since."""
         self._journal = journal
         self._released = asyncio.Event()
+        self._preparing = asyncio.Lock()
         self._day = Day(began=midnight(clock.now()))
         self._upto = 0
         """The seq up to which this day is folded."""
         self._newest: int | None = None
         """What was the newest then."""
 
-    def today(self) -> Day:
-        """What has been spent since midnight, UTC."""
-        began = midnight(self._clock.now())
+    async def ready(self) -> None:
+        """Read beside the loop what this day holds by now; then `today` reads only what comes."""
+        async with self._preparing:
+            began = midnight(self._clock.now())
+            if began == self._day.began and self._upto:
+                return
+            read = partial(_read_day, began=began, owners=self.owners)
+            day, upto = await self._journal.apart(read)
+            self._begin(began)
+            if not self._upto:
+                self._day, self._upto = day, upto
+
+    def _begin(self, began: float) -> None:
+        """Begin another day, if this is one."""
         if began != self._day.began:
             self._day = Day(began=began)
             self._upto, self._newest = 0, None
             self._refused = 0.0
+
+    def today(self) -> Day:
+        """What has been spent since midnight, UTC."""
+        began = midnight(self._clock.now())
+        self._begin(began)
+        if not self._upto:
+            self._day, self._upto = _read_day(self._journal, began, self.owners)
         newest = self._journal.newest(ModelCall, Answered)
         if newest == self._newest:
             return self._day
@@ -119,6 +144,8 @@ class Budget:
         A call is let through only if the dearest that may come of it fits: so this may be long before all
         is spent.
         """
+        if not self._refused:
+            return ()
         day = self.today()
         if day.fits(self._refused, self.daily):
             return ()
@@ -160,3 +187,57 @@ class Budget:
             self._in_flight -= held
             self._released.set()
             self._released = asyncio.Event()
+
+
+COUNTED = (
+    "$.people",
+    "$.outcome",
+    "$.reading",
+    "$.taken_from",
+    "$.cost",
+    "$.worth",
+    "$.seconds",
+    "$.usage",
+)
+"""The fields of a call of which a day is made."""
+
+
+def _read_day(journal: Reading, began: float, owners: Collection[str]) -> tuple[Day, int]:
+    """The day that began then, as the journal has it now, and up to which entry it is read.
+
+    Of a call only what counts is read: a day may have thousands of them.
+    """
+    upto = journal.last()
+    day = Day(began=began)
+    answers = journal.kind(Answered, at=began)
+    for seq, thread, _, at, fields in journal.fields([ModelCall], COUNTED, upto=upto, at=began):
+        while answers and answers[0].seq < seq:
+            day = day.after(answers.pop(0), owners)
+        if at < began + DAY:  # "tomorrow": the clock was once ahead
+            day = day.with_call(_counted(json.loads(fields)), inner=root_of(thread) == INNER)
+    for answered in answers:
+        day = day.after(answered, owners)
+    return day, upto
+
+
+def _counted(fields: Sequence[Any]) -> ModelCall:
+    """A call of which only the fields COUNTED are known."""
+    people, outcome, reading, taken_from, cost, worth, seconds, usage = fields
+    return ModelCall(
+        name="",
+        role="",
+        saw="",
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording=(),
+        model="",
+        people=tuple(people or ()),
+        outcome=outcome,
+        reading=bool(reading),
+        taken_from=taken_from or "",
+        cost=cost or 0.0,
+        worth=worth or 0.0,
+        seconds=seconds or 0.0,
+        usage=Usage(**(usage or {})),
+    )

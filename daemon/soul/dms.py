@@ -4,13 +4,16 @@ which these ended. So it only grows at its end, and each next conversation begin
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from daemon.engine.event import Entry
+from daemon.engine.reading import Reading
 from daemon.kinds import (
     Answered,
     ContextCleared,
@@ -22,8 +25,10 @@ from daemon.kinds import (
     Spoken,
     Timer,
     TurnEnded,
+    thread_key,
 )
-from daemon.knowledge.projection import Projection
+from daemon.knowledge.channel_audiences import ChannelId
+from daemon.knowledge.projection import PartialProjection
 from daemon.memory import Memory
 from daemon.mind.answer import speaks
 from daemon.mind.recall import recall, remember
@@ -70,8 +75,9 @@ NOTHING = Sum(seq=0, upto=0, turn=0)
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DM:
-    """All that was kept in one DM, and felt."""
+    """All that was kept in one DM, and felt. `threads` are its conversations."""
 
+    threads: set[str] = field(default_factory=set)
     turns: list[Kept] = field(default_factory=list)
     seqs: list[int] = field(default_factory=list)
     """All entries that were kept, each once."""
@@ -84,18 +90,17 @@ class DM:
         """How many turns had ended before this entry."""
         return bisect_left(self.turns, before, key=attrgetter("seq"))
 
-    def add(self, ended: Entry[TurnEnded]) -> None:
-        """A turn more."""
+    def end_turn(self, seq: int, thread: str, keep: Sequence[int]) -> None:
+        """A turn more, which kept these entries."""
         first = len(self.seqs)
-        for seq in ended.event.keep:
-            if seq not in self.places:
-                self.places[seq] = len(self.seqs)
-                self.seqs.append(seq)
+        for kept in keep:
+            if kept not in self.places:
+                self.places[kept] = len(self.seqs)
+                self.seqs.append(kept)
         alone = len(self.turns)
-        if self.turns and self.turns[-1].thread == ended.thread:
+        if self.turns and self.turns[-1].thread == thread:
             alone = self.turns[-1].alone
-        kept = Kept(seq=ended.seq, thread=ended.thread, first=first, upto=len(self.seqs), alone=alone)
-        self.turns.append(kept)
+        self.turns.append(Kept(seq=seq, thread=thread, first=first, upto=len(self.seqs), alone=alone))
 
     def sum_up(self, seq: int, last: int) -> None:
         """From now on this entry stands for all up to the entry `last`."""
@@ -112,10 +117,18 @@ class DM:
         return NOTHING
 
 
-class DMs(Projection):
-    """The DMs of a journal. It names entries; what they say is read in the journal."""
+class DMs(PartialProjection):
+    """Those DMs of a journal that were asked for. It names entries; what they say is read in the journal."""
 
     kinds = (Opened, TurnEnded, ContextCleared, MoodChanged)
+
+    async def ready(self, thread: str) -> None:
+        """Read the DM of this conversation, if it is one and not at hand: beside the loop, where the journal
+        is long."""
+        self.fold()
+        channel = self._channel(thread)
+        if channel and channel not in self._dms:
+            self._keep(channel, await self._read_apart(DM, partial(_read_on, channel)))
 
     def mood(self, thread: str, before: int) -> str:
         """How the soul felt there last, before this entry; empty where nothing is known."""
@@ -127,7 +140,8 @@ class DMs(Projection):
     def are_one(self, thread: str, other: str) -> bool:
         """Are these two conversations of one DM?"""
         self.fold()
-        return thread in self._of and self._of[thread] is self._of.get(other)
+        channel = self._channel(thread)
+        return channel is not None and channel == self._channel(other)
 
     def to_sum_up(self, thread: str, before: int) -> list[Memory]:
         """The last sum of what was said in this DM, and all that was said since, before this entry.
@@ -189,7 +203,24 @@ class DMs(Projection):
 
     def _of_thread(self, thread: str) -> DM:
         self.fold()
-        return self._of.get(thread, DM())
+        channel = self._channel(thread)
+        if channel is None:
+            return DM()
+        if channel not in self._dms:
+            self._keep(channel, self._read(DM, partial(_read_on, channel)))
+        return self._dms[channel]
+
+    def _channel(self, thread: str) -> ChannelId | None:
+        """The DM in which this conversation is; None if it is in none."""
+        if thread not in self._channels:
+            for opened in self.journal.latest_first(thread, Opened):
+                self._channels[thread] = _dm_of(opened.event)
+                break
+        return self._channels.get(thread)
+
+    def _keep(self, channel: ChannelId, dm: DM) -> None:
+        self._dms[channel] = dm
+        self._of.update(dict.fromkeys(dm.threads, dm))
 
     def _remembered(self, seqs: Sequence[int]) -> list[Memory]:
         """How these look to the model, of all that was said; nothing of what is forgotten or damaged."""
@@ -207,15 +238,19 @@ class DMs(Projection):
     def _clear(self) -> None:
         self._at_hand = dict[int, Memory | None]()
         """How what was kept looks to the model; None is what nobody said."""
-        self._dms: dict[tuple[str, str], DM] = {}
+        self._channels: dict[str, ChannelId | None] = {}
+        """By thread; None for what is no conversation of a DM."""
+        self._dms: dict[ChannelId, DM] = {}
         self._of: dict[str, DM] = {}
         """By the threads of its conversations."""
 
     def _take(self, entry: Entry[Any]) -> None:
         event = entry.event
         if isinstance(event, Opened):
-            if event.where == "dm":
-                dm = self._dms.setdefault((event.team, event.channel), DM())
+            channel = _dm_of(event)
+            if channel in self._dms:
+                dm = self._dms[channel]
+                dm.threads.add(entry.thread)
                 self._of[entry.thread] = dm
             return
         if entry.thread not in self._of:
@@ -223,11 +258,39 @@ class DMs(Projection):
         dm = self._of[entry.thread]
         match event:
             case TurnEnded(keep=keep) if keep:
-                dm.add(entry)
+                dm.end_turn(entry.seq, entry.thread, keep)
             case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
                 dm.sum_up(entry.seq, last)
             case MoodChanged(mood=mood) if mood:
                 dm.moods.append((entry.seq, mood))
+
+
+def _dm_of(opened: Opened) -> ChannelId | None:
+    """The DM in which this conversation is."""
+    if opened.where != "dm":
+        return None
+    return ChannelId(opened.team, opened.channel)
+
+
+FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
+"""The fields of entries of which a DM is made."""
+
+
+def _read_on(channel: ChannelId, dm: DM, journal: Reading, since: int, upto: int) -> None:
+    """Add what the journal holds of this DM after a seq, up to another. No entry is made of it."""
+    rows = journal.fields_below(thread_key(*channel, ""), DMs.kinds, FIELDS, since, upto)
+    for seq, thread, kind, _, fields in rows:
+        where, keep, text, last, seqs, mood = json.loads(fields)
+        if kind == Opened.kind and where == "dm":
+            dm.threads.add(thread)
+        if thread not in dm.threads:
+            continue
+        if kind == TurnEnded.kind and keep:
+            dm.end_turn(seq, thread, keep)
+        elif kind == ContextCleared.kind and text and seqs:
+            dm.sum_up(seq, last)
+        elif kind == MoodChanged.kind and mood:
+            dm.moods.append((seq, mood))
 
 
 def latest(said: Sequence[Memory], most: int) -> list[Memory]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import chain
 
 from daemon.engine.event import only
+from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
-from daemon.kinds import ModelCall, RunTold, TransitionTaken, TurnBegan
-from daemon.knowledge.places import Places
+from daemon.kinds import ModelCall, Opened, RunTold, TransitionTaken, TurnBegan, thread_key
 from daemon.process import Facts
 
 ACTED = re.compile(r'<result of="([^"]*)">')
@@ -37,16 +38,22 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
     )
 
 
-def last_execution(journal: Reading, places: Places, thread: str) -> str:
+def last_execution(journal: Reading, thread: str) -> str:
     """The path of what was done here last that was no mere aside; else in the channel; empty: nothing.
 
     In a DM each message may begin a thread, `!trace` itself too.
     """
-    for one in chain([thread], places.beside(thread)):
+    for one in chain([thread], _beside(journal, thread)):
         path = _last(journal, one)
         if path:
             return path
     return ""
+
+
+def _beside(journal: Reading, thread: str) -> Iterator[str]:
+    """The conversations of the same channel, those that were begun last first."""
+    for opened in journal.latest_first(root_of(thread), Opened):
+        yield from journal.threads_below(thread_key(opened.event.team, opened.event.channel, ""))
 
 
 def _last(journal: Reading, thread: str) -> str:

@@ -73,7 +73,7 @@ class Pasts:
 
     async def ready(self, thread: str, before: int) -> None:
         """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
-        await self.dms.update()
+        await self.dms.ready(thread)
         if self._at_hand(thread, before) is NOTHING:
             for _ in self._pieces(thread, before):
                 await asyncio.sleep(0)

@@ -10,9 +10,10 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, only, seqs_of
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.keys import context_of
+from daemon.engine.keys import context_of, root_of
 from daemon.engine.kinds import Intent, Outage, Waiting, Withdrawn, Woke
 from daemon.engine.program import Program, Taken
+from daemon.engine.reading import ALWAYS
 from daemon.errors import SpeechFailed, SpeechRefused
 from daemon.kinds import (
     INNER,
@@ -38,7 +39,7 @@ from daemon.soul.carrying import carry_over
 from daemon.soul.notebook import INTERRUPTED
 from daemon.soul.overhearing import overhear
 from daemon.soul.reminding import reminded
-from daemon.soul.taking import THINKING, from_within, taking, yields
+from daemon.soul.taking import THINKING, asked_last, from_within, taking, to_answer, yields
 from daemon.soul.taking import Taken as TakenBySoul
 from daemon.soul.turn import Turn
 from daemon.soul.voice import UNKNOWN
@@ -110,8 +111,7 @@ class Soul(Program):
 
     async def run(self, ctx: Context) -> Turn:
         """Run the current process, and those that it goes over into at once."""
-        await self._world.people.update()
-        await self._world.pasts.ready(ctx.execution.thread, ctx.execution.first.seq)
+        await self._ready(ctx)
         turn = Turn(self._world, ctx)
         turn.show("")
         after = ""
@@ -125,6 +125,15 @@ class Soul(Program):
         finally:
             turn.show(after)
         return turn
+
+    async def _ready(self, ctx: Context) -> None:
+        """Read what this conversation alone needs of the past, beside the loop where that is much."""
+        execution = ctx.execution
+        world = self._world
+        said = to_answer(execution.inputs) or asked_last(world.journal, root_of(execution.thread), ALWAYS)
+        await world.budget.ready()
+        await world.pasts.ready(execution.thread, execution.first.seq)
+        await world.people.ready({entry.event.user for entry in said}, execution.thread)
 
     async def _think(self, turn: Turn) -> None:
         if turn.silent and turn.process not in self._world.processes:
@@ -169,6 +178,7 @@ class Soul(Program):
     async def settle(self, ctx: Context) -> None:
         """After a restart: what was begun in the world is brought to an end."""
         await super().settle(ctx)
+        await self._ready(ctx)
         await settling.settle_abandoned(Turn(self._world, ctx))
 
     def unknown(self, intent: Entry[Intent]) -> Observed | CellRan:
@@ -178,6 +188,7 @@ class Soul(Program):
 
     async def failed(self, ctx: Context) -> None:
         """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
+        await self._ready(ctx)
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
             await _tick_failed(turn)
@@ -193,6 +204,7 @@ class Soul(Program):
 
     async def stopped(self, ctx: Context) -> None:
         """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
+        await self._ready(ctx)
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
             await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
@@ -216,6 +228,7 @@ class Soul(Program):
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
         """Whoever pressed what nobody asks any more is told so, and its buttons go."""
+        await self._ready(ctx)
         await again.void(Turn(self._world, ctx), answers)
 
     def is_fault(self, error: Exception) -> bool:

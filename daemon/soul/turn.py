@@ -173,7 +173,7 @@ class Turn(Voice):
         journal = self.journal
         execution = self.execution.id
         if self.apart is not None:
-            execution = last_execution(journal, self.world.people.places, self.thread)
+            execution = last_execution(journal, self.thread)
         if not execution:
             return None
         return facts(journal, execution, self.world.console)

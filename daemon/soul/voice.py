@@ -211,6 +211,7 @@ class Voice(Scope):
         there = wanted.to or self.thread
 
         async def judged() -> str:
+            await self.world.people.places.update()
             views = Views(self.world.people.places)
             if views.may_know(there, wanted.view, wrote=wanted.by):
                 return "yes"

@@ -53,8 +53,3 @@ class World:
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
     to_forget: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants something forgotten."""
-
-    async def recollect(self) -> None:
-        """Fold what the first turn would have to, of all that was lived before: it need not wait for that."""
-        await self.people.update()
-        await self.pasts.dms.update()

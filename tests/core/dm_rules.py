@@ -66,8 +66,8 @@ CARRIED = (
     rule(
         "what was kept in the DM of somebody else is not known",
         "soul/dms.py",
-        "self._dms.setdefault((event.team, event.channel), DM())",
-        'self._dms.setdefault((event.team, ""), DM())',
+        'rows = journal.fields_below(thread_key(*channel, ""), ',
+        'rows = journal.fields_below("thread:", ',
         APART,
     ),
     rule(
@@ -124,8 +124,8 @@ FORGOTTEN = (
     rule(
         "a sum of a DM that is forgotten stands for nothing any more",
         "soul/dms.py",
-        "if text and seqs:",
-        "if seqs:",
+        "kind == ContextCleared.kind and text and seqs",
+        "kind == ContextCleared.kind and seqs",
         f"{GONE}test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations",
     ),
 )

@@ -117,7 +117,7 @@ KNOWS = (
     rule(
         "what was learned in a DM is not used in a channel",
         "knowledge/person_models.py",
-        "if last and may_know(mine, there.before(before)):",
+        "if last and may_know(mine, self._audiences.before(channel, before)):",
         "if last:",
         "tests/knowledge/test_people.py::test_what_was_learned_in_a_dm_is_used_in_that_dm_alone",
     ),

@@ -1,0 +1,104 @@
+"""The first turn after a start: it reads what its own conversation needs, however long the journal is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.ground import ground, message
+from benchmarks.lived import lived
+from benchmarks.roots import Counting
+from daemon.kinds import Opened, thread_key
+from daemon.soul.budget import Budget
+from daemon.soul.dms import DMs
+
+TS = "1999999999.000100"
+
+
+async def read_for_first_turn(folder: Path, entries: int, where: str, channel: str) -> int:
+    """How many entries are made for the first turn of a new conversation, beside so many entries."""
+    await lived(folder, entries)
+    async with ground(folder, kept_by=Counting) as soul:
+        journal = soul.world.journal
+        assert isinstance(journal, Counting)
+        place = Opened(
+            team="T",
+            channel=channel,
+            ts=TS,
+            where=where,
+            place="#new",
+            audience="dm" if where == "dm" else "public",
+            user="UNEW",
+            called_by=TS,
+        )
+        opened, _ = await journal.open_thread(thread_key("T", channel, TS), place)
+        await journal.append(opened.thread, message("hello", TS), key=f"msg:T:{channel}:{TS}", author="U1")
+        journal.taken = 0
+        assert await soul.turns().take(opened.thread)
+        return journal.taken
+
+
+def made(folder: Path) -> Path:
+    """This folder, which is there now."""
+    folder.mkdir()
+    return folder
+
+
+async def test_a_first_turn_reads_no_more_entries_in_a_journal_that_is_four_times_as_long(
+    tmp_path: Path,
+) -> None:
+    for where, channel in (("dm", "DNEW"), ("channel", "CNEW")):
+        few = await read_for_first_turn(made(tmp_path / f"short-{where}"), 1_000, where, channel)
+        many = await read_for_first_turn(made(tmp_path / f"long-{where}"), 4_500, where, channel)
+        assert many <= 1.5 * few, f"{where}: {few} entries, then {many}"
+
+
+async def test_what_was_spent_today_is_the_same_read_beside_the_loop_and_as_it_comes(tmp_path: Path) -> None:
+    await lived(tmp_path, 3_000)
+    async with ground(tmp_path) as soul:
+        world = soul.world
+        beside, at_once = (Budget(world.journal, world.clock, 5.0, ("U1",)) for _ in range(2))
+        await beside.ready()
+        assert beside.today() == at_once.today()
+        assert beside.today().people
+        thread = await soul.open("more")
+        await soul.say(thread, "hello", TS)
+        assert await soul.turns().take(thread)
+        assert beside.today() == at_once.today() == Budget(world.journal, world.clock, 5.0, ("U1",)).today()
+
+
+class ReadApart(DMs):
+    """DMs that are read beside the loop, though the journal is short."""
+
+    far_behind = -1
+
+
+async def test_a_dm_is_the_same_read_beside_the_loop_at_once_and_as_it_comes(tmp_path: Path) -> None:
+    async with ground(tmp_path) as soul:
+        world = soul.world
+        as_it_comes, thread = DMs(world.journal), ""
+        for number in range(6):
+            ts = f"{1_900_000_000 + number}.000100"
+            place = Opened(
+                team="T",
+                channel="D1" if number % 3 else "D2",
+                ts=ts,
+                where="dm",
+                place="a direct message",
+                audience="dm",
+                user="U1",
+                called_by=ts,
+            )
+            key = thread_key("T", place.channel, ts)
+            opened, _ = await world.journal.open_thread(key, place)
+            thread = opened.thread
+            await as_it_comes.ready(thread)
+            await world.journal.append(thread, message(f"hello {number}", ts), key=f"msg:{ts}", author="U1")
+            assert await soul.turns().take(thread)
+        apart, at_once = ReadApart(world.journal), DMs(world.journal)
+        await apart.ready(thread)
+        now = world.journal.last() + 1
+        for dms in (apart, at_once, as_it_comes):
+            told = [memory.content for memory in dms.beginning(thread, now)]
+            assert [text for text in told if "hello" in text] == [f"hello {n}" for n in (1, 2, 4, 5)]
+            assert dms.mood(thread, now) == as_it_comes.mood(thread, now)
+            assert len(dms.to_sum_up(thread, now)) == len(as_it_comes.to_sum_up(thread, now)) > 0
