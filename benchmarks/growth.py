@@ -12,8 +12,10 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from aiohttp import ClientSession, web
 
@@ -21,6 +23,8 @@ from benchmarks.figure import Figure, table
 from benchmarks.ground import Ground, ground
 from benchmarks.lag import BREATH
 from benchmarks.lived import Lived, lived
+from daemon.console.overview import Directory, Overview, Purse
+from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
 from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
@@ -32,6 +36,7 @@ from daemon.knowledge.places import Places
 from daemon.rules import verify
 from daemon.server import address, bind, serving
 from daemon.soul.soul_program import Soul
+from daemon.soul.world import World
 from daemon.within import index_of
 
 FLAT = 2.0
@@ -42,8 +47,20 @@ STRETCH = "stretch: "
 """How the name begins of how long others had to wait for the loop while something was done."""
 PAGE = 200
 """Entries, where the page asks for some of a thread."""
-BESIDE = "what is folded beside the start"
-"""It grows: nobody waits for it, unless he is the first to speak."""
+BESIDE = "all that the page reads after a start"
+"""It grows: nobody waits for it."""
+REQUESTS = (
+    "threads",
+    "threads?words=word4999",
+    "questions",
+    "people",
+    "people/U1",
+    "people/-",
+    "costs?days=366",
+    "search?words=word4999",
+    "entries?limit=500",
+)
+"""What the page asks for besides."""
 QUERY = "word4000 word4500"
 """One of these words stands in one of a thousand texts."""
 
@@ -148,7 +165,7 @@ async def _open(took: Took, here: Lived) -> None:
 
 
 async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
-    """People, places and DMs are folded beside the start; the first turn of a thread folds its past."""
+    """The first message comes before anything was read; the first turn of a thread folds its past."""
     taker, stamps = soul.turns(), count(soul.world.journal.last())
 
     async def turn(thread: str) -> None:
@@ -161,8 +178,7 @@ async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
     async def longest() -> None:
         await turn(here.longest)
 
-    await took.watch(BESIDE, soul.world.recollect)
-    await took.watch("the first turn after a start", anew)
+    await took.watch("the first message after a start", anew)
     for _ in range(rounds):
         await took.time("a turn", anew)
     await took.watch("the first turn of the longest thread", longest)
@@ -194,25 +210,45 @@ async def _sweep(took: Took, soul: Ground, rounds: int) -> None:
 
 
 async def _show(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
-    """The page looks at the longest thread."""
-    async with _shown(soul.world.journal) as url, ClientSession() as session:
+    """The page looks at its threads, first after a start; at the longest thread; and at all else."""
+    async with _shown(soul.world) as url, ClientSession() as session:
 
-        async def look() -> None:
-            async with session.get(f"{url}/console/threads/{here.longest}?limit={PAGE}") as answer:
+        async def get(path: str) -> Any:
+            async with session.get(f"{url}/console/{path}") as answer:
                 assert answer.status == 200
-                await answer.read()
+                return await answer.json()
 
+        async def read_on() -> None:
+            while (await get("threads?limit=1"))["still_reading"]:
+                pass
+
+        await took.watch("the first list of threads after a start", partial(get, "threads"))
+        await took.watch(BESIDE, read_on)
         for _ in range(rounds):
-            await took.watch("a page of the longest thread", look)
+            await took.watch(
+                "a page of the longest thread", partial(get, f"threads/{here.longest}?limit={PAGE}")
+            )
+        for path in REQUESTS:
+            await took.watch(f"/console/{path}", partial(get, path))
 
 
 @asynccontextmanager
-async def _shown(journal: Journal) -> AsyncIterator[str]:
+async def _shown(world: World) -> AsyncIterator[str]:
     """Where the page of this journal is, while inside."""
-    app, listener = web.Application(), bind("127.0.0.1", 0)
+    app, listener, journal = web.Application(), bind("127.0.0.1", 0), world.journal
     mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
+    purse = Purse(daily=5.0, now=world.clock.now)
+    mount_overview(app, Overview(journal, Places(journal), purse, (), Directory(called=_called, link=_link)))
     async with serving(app, listener):
         yield address(listener)
+
+
+async def _called(_id: str) -> str:
+    return ""
+
+
+def _link(_channel: str, _ts: str, _root: str) -> str:
+    return ""
 
 
 async def _main(sizes: Sequence[int]) -> None:

@@ -46,6 +46,7 @@ def show(app: web.Application, services: Services) -> None:
         rebuild=view.rebuild,
         state=view.state,
         health=view.health,
+        ready=services.budget.ready,
         inner=view.inside,
         thinking=services.thinking,
     )

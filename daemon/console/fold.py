@@ -1,38 +1,144 @@
-"""A projection of the page's own, of a few fields of many entries: folded when somebody looks, and quickly.
+"""A projection of the page's own, of a few fields of many entries, which nobody waits for.
 
-The fields are read beside the loop and no entry is made of them, so that the first look at a journal of years
-takes a moment; a start takes nothing.
+It begins with the newest entries and goes back, so that a page soon has what its owner looks for. A span is
+read beside the loop, and added in pieces; what comes meanwhile is added, too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
+from daemon.engine.event import Event
+from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading
-from daemon.knowledge.projection import Projection
+
+SPAN = 5_000
+"""Entries that are read in one go, beside the loop."""
+NEAR = 300
+"""So few new entries are read on the loop: a thread costs more."""
+PIECE = 200
+"""Entries that are added at once: a millisecond or two, in which nobody else can do anything."""
 
 Fields = Mapping[str, Any]
 """By path; None where an entry has no such field."""
 
 
-class Fold(Projection):
-    """Derive from it: `paths` are the fields of its kinds that `_take_fields` is given, row by row."""
+class FoldedRow(NamedTuple):
+    """What is read of one entry. `more` is what a fold has looked up besides."""
 
+    seq: int
+    thread: str
+    kind: str
+    at: float
+    fields: Fields
+    more: Any = None
+
+
+class Fold:
+    """Derive from it: `paths` are the fields of its `kinds` that are read.
+
+    `_add` takes an entry that is newer than all others, `_add_older` one that is older than all others, and
+    `_clear` begins anew.
+    """
+
+    kinds: ClassVar[tuple[type[Event], ...]] = ()
     paths: ClassVar[tuple[str, ...]] = ()
-    far_behind = 500
 
-    def _to_fold(self, journal: Reading, last: int) -> Sequence[Any]:
-        rows = journal.fields(self.kinds, self.paths, self._upto)
-        return [row for row in rows if row[0] <= last]
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._adding = asyncio.Lock()
+        self._beginnings = 0
+        """How often it has begun anew."""
+        self._begin()
 
-    def _take_all(self, found: Sequence[Any]) -> None:
-        for seq, thread, kind, at, fields in found:
-            if seq > self._upto:
-                values = dict(zip(self.paths, json.loads(fields), strict=True))
-                self._take_fields(seq, thread, kind, at, values)
-                self.folded = self._upto = seq
+    @property
+    def left(self) -> int:
+        """How many entries of the journal were not looked at yet."""
+        self._heed()
+        return self._low + self.journal.last() - self._upto
 
-    def _take_fields(self, seq: int, thread: str, kind: str, at: float, fields: Fields) -> None:
+    async def update(self) -> None:
+        """Add all that is left, the newest first."""
+        while self.left:
+            await self.update_some()
+
+    async def update_some(self) -> None:
+        """Add what is new, and a span of what is older than all that is in it."""
+        async with self._adding:
+            self._heed()
+            await self._update_newer()
+            if self._low:
+                await self._update_older()
+
+    def _heed(self) -> None:
+        """Begin anew where words were forgotten: they may be in it."""
+        if self._erasures != self.journal.erasures:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._beginnings += 1
+        self._erasures = self.journal.erasures
+        self._low = self._upto = self.journal.last()
+        """All between these two is in it."""
+        self._clear()
+
+    async def _update_newer(self) -> None:
+        last = self.journal.last()
+        if self.journal.has_none(*self.kinds, since=self._upto, upto=last):
+            self._upto = last
+        while self._upto < last:
+            upto = min(last, self._upto + SPAN)
+            if not await self._add_span(self._upto, upto, newer=True):
+                return
+            self._upto = upto
+
+    async def _update_older(self) -> None:
+        low = max(self._low - SPAN, 0)
+        if await self._add_span(low, self._low, newer=False):
+            self._low = low
+
+    async def _add_span(self, since: int, upto: int, *, newer: bool) -> bool:
+        """Add the entries after a seq, up to another, one by one; False: it began anew meanwhile, and nothing
+        of them may be in it."""
+        beginnings = self._beginnings
+        if upto - since <= NEAR:
+            rows = self._read(self.journal, since, upto)
+        else:
+            rows = await self.journal.apart(partial(self._read, since=since, upto=upto))
+        add = self._add if newer else self._add_older
+        in_order = rows if newer else rows[::-1]
+        for start in range(0, len(in_order), PIECE):
+            if start:
+                await asyncio.sleep(0)
+            self._heed()
+            if beginnings != self._beginnings:
+                return False
+            for row in in_order[start : start + PIECE]:
+                add(row)
+                if newer:
+                    self._upto = row.seq
+                else:
+                    self._low = row.seq - 1
+        self._heed()
+        return beginnings == self._beginnings
+
+    def _read(self, journal: Reading, since: int, upto: int) -> Sequence[FoldedRow]:
+        """What is to be added of the entries after a seq up to another, in order."""
+        found = []
+        for seq, thread, kind, at, fields in journal.fields(self.kinds, self.paths, since=since, upto=upto):
+            values = dict(zip(self.paths, json.loads(fields), strict=True))
+            found.append(FoldedRow(seq, thread, kind, at, values))
+        return found
+
+    def _clear(self) -> None:
+        raise NotImplementedError
+
+    def _add(self, row: FoldedRow) -> None:
+        raise NotImplementedError
+
+    def _add_older(self, row: FoldedRow) -> None:
         raise NotImplementedError

@@ -1,17 +1,16 @@
 """The inner life as the page shows it: its ticks, page by page, and what it knows now. For routes.
 
 The owner may see everything. It is folded from the journal by a state of the page's own, when somebody looks:
-looking must not move what the ticks go by.
+looking must not move what the ticks go by. In a long journal, what it knows is there later than its ticks.
 """
 
 from __future__ import annotations
 
-import asyncio
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
+from daemon.console.background import AT_ONCE, BackgroundReading
 from daemon.console.event_stream import cut, lines_of
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
@@ -32,63 +31,70 @@ NEWEST = 20
 """Notes, processes and records of each family that it is shown of all that there are."""
 LONGEST = 2_000
 """Characters of what one of them says, and of what came of a command."""
-THREAD = 50
-"""The last ticks whose entries are shown where the thread itself is looked at."""
+CALLS = 4
+"""Calls of a tick that are read at once; most have one."""
 
 Told = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
     """Tells of the inner life. `limits` are the owner's, None where it is off; `now` is Unix seconds, `spent`
     what it was billed today, in dollars. `state` is nobody else's."""
 
-    journal: Journal
-    state: State
-    limits: InnerLimits | None
-    now: Callable[[], float]
-    spent: Callable[[], float]
-    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        state: State,
+        limits: InnerLimits | None,
+        now: Callable[[], float],
+        spent: Callable[[], float],
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self.journal = journal
+        self.state = state
+        self.limits = limits
+        self.now = now
+        self.spent = spent
+        self._reading = BackgroundReading(state.update, lambda: state.left, at_once)
 
     @property
     def there(self) -> bool:
         """Is there anything to show: is it on, or did it ever think?"""
         return self.limits is not None or self.journal.latest(INNER, Ticked) is not None
 
+    async def close(self) -> None:
+        """End what is still read."""
+        await self._reading.close()
+
     async def told(self) -> Told:
-        """How it is now, what it knows, and its last ticks."""
-        async with self._one:
-            await self.state.update()
-            return {
-                "on": self.limits is not None,
-                "thinks": bool(self.journal.pending(TurnBegan, thread=INNER)),
-                "next": self._next(),
-                "budget": self._budget(),
-                "settings": self._settings(),
-                "notes": self._notes(),
-                "processes": self._processes(),
-                "records": {family: self._records(family) for family in TEXT},
-                **self.ticks(),
-            }
+        """How it is now and its last ticks; and what it knows, once that is read."""
+        left = await self._reading.still_reading()
+        told: Told = {
+            "still_reading": left,
+            "on": self.limits is not None,
+            "thinks": bool(self.journal.pending(TurnBegan, thread=INNER)),
+            "next": self._next(),
+            **self.ticks(),
+        }
+        if left:
+            return told
+        return {
+            **told,
+            "budget": self._budget(),
+            "settings": self._settings(),
+            "notes": self._notes(),
+            "processes": self._processes(),
+            "records": {family: self._records(family) for family in TEXT},
+        }
 
     def ticks(self, before: int = ALWAYS) -> Told:
         """The last ticks that were written before this entry, newest first."""
-        seqs = self.journal.seqs(Ticked)
-        end = bisect_left(seqs, before)
-        first = max(end - PAGE, 0)
-        entries = self.journal.sound(seqs[first:end])
-        since = min((entry.event.tick for entry in entries), default=ALWAYS)
-        calls = self.journal.seqs(ModelCall, since=since)
-        ticks = [self._tick(entry, calls) for entry in reversed(entries)]
-        return {"ticks": ticks, "older": first}
-
-    def begun(self) -> int:
-        """Before which entry of its thread the last ticks began: all that came before would be years."""
-        seqs = self.journal.seqs(Ticked)[-THREAD:]
-        first: list[Entry[Ticked]] = self.journal.sound(seqs[:1])
-        if not first:
-            return 0
-        return first[0].event.tick - 1
+        entries = [*islice(self.journal.latest_first(INNER, Ticked, before), PAGE)]
+        older = 0
+        if entries:
+            older = self.journal.count(INNER, Ticked, before=entries[-1].seq)
+        return {"ticks": [self._tick(entry) for entry in entries], "older": older}
 
     # How it stands
 
@@ -130,11 +136,8 @@ class Inside:
 
     # What it did
 
-    def _tick(self, entry: Entry[Ticked], calls: Sequence[int]) -> Told:
-        """One tick; `calls` are the calls of all threads since some time before it."""
+    def _tick(self, entry: Entry[Ticked]) -> Told:
         tick = entry.event
-        meanwhile = calls[bisect_right(calls, tick.tick) : bisect_left(calls, entry.seq)]
-        asked = self.journal.sound(meanwhile)
         return {
             "seq": entry.seq,
             "at": entry.at,
@@ -142,14 +145,30 @@ class Inside:
             "outcome": tick.outcome,
             "why": tick.why,
             "view": tick.view,
-            "place": self.state.views.place(tick.view),
+            "place": self._place(tick.view),
             "novelty": tick.novelty,
             "reflex": tick.reflex,
             "advice": tick.advice,
-            "calls": [_call(one) for one in asked if one.thread == INNER],
+            "calls": [_call(one) for one in self._calls(entry)],
             "answer": tick.answer,
             "commands": [self._command(one) for one in self.journal.sound(tick.commands)],
         }
+
+    def _place(self, view: str) -> str:
+        """What this conversation is called; empty as long as that is not read."""
+        if self.state.views.left:
+            return ""
+        return self.state.views.place(view)
+
+    def _calls(self, ticked: Entry[Ticked]) -> Iterator[Entry[ModelCall]]:
+        """The calls that were made in a tick, in order."""
+        since = ticked.event.tick
+        while since < ticked.seq:
+            calls = self.journal.of(INNER, ModelCall, since=since, most=CALLS)
+            yield from (call for call in calls if call.seq < ticked.seq)
+            if len(calls) < CALLS:
+                return
+            since = calls[-1].seq
 
     def _command(self, entry: Entry[CommandRan]) -> Told:
         ran = entry.event

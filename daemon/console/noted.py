@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any
 
 from daemon.engine.event import Entry
@@ -19,14 +21,21 @@ class Noted(Projection):
         """The entries that say what is noted about whoever is called so, as it reads now, in order."""
         return sorted(self._about.get(name.casefold(), {}).values())
 
-    def about_others(self, names: Collection[str]) -> Sequence[int]:
-        """The same of what is about none of these: about somebody else, or about nobody."""
+    def about_others(self, names: Collection[str], most: int) -> Sequence[int]:
+        """The newest of what is about none of these, in order: about somebody else, or about nobody."""
+        return sorted(heapq.nlargest(most, chain.from_iterable(self._others(names))))
+
+    def count(self, name: str) -> int:
+        """How much is noted about whoever is called so."""
+        return len(self._about.get(name.casefold(), ()))
+
+    def count_others(self, names: Collection[str]) -> int:
+        """How much is noted about none of these."""
+        return sum(map(len, self._others(names)))
+
+    def _others(self, names: Collection[str]) -> list[Collection[int]]:
         known = {name.casefold() for name in names}
-        seqs: list[int] = []
-        for name, notes in self._about.items():
-            if name not in known:
-                seqs += notes.values()
-        return sorted(seqs)
+        return [notes.values() for name, notes in self._about.items() if name not in known]
 
     def _clear(self) -> None:
         self._about: dict[str, dict[int, int]] = {}

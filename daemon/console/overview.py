@@ -1,30 +1,32 @@
 """The soul from above, as its owner sees it: conversations, questions, people, costs. For overview_routes.
 
 The owner may see everything. All of it is folded from the journal when somebody looks, so that a start costs
-nothing; what was said is read from the entries, as they are now.
+nothing: beside all else, the newest first, while each answer says how much is `still_reading`. What was said
+is read from the entries, as they are now.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import heapq
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from itertools import islice
+from functools import partial
 from typing import Any
 
+from daemon.console.background import AT_ONCE, BackgroundReading
 from daemon.console.conversation_list import Conversation, Conversations, Wanted
 from daemon.console.event_stream import cut, lines_of
+from daemon.console.known_people import KnownPeople
 from daemon.console.noted import Noted
 from daemon.console.paging import Pages, Place
-from daemon.console.search import has_all
 from daemon.console.spending import Spending, Sum, day_of
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.kinds import INNER, Answered, Asked, Opened, Said, Spoken, TurnBegan
+from daemon.kinds import INNER, Answered, Asked, Opened, TurnBegan
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 
@@ -38,6 +40,10 @@ NOTES = 60
 """Notes about one person, the newest ones."""
 DEAREST = 25
 """Conversations that cost the most."""
+MOST = 500
+"""People, channels and models that are told of at once."""
+PIECE = 50
+"""Conversations that are told of in one go; between two goes everybody else may run."""
 
 Told = Mapping[str, Any]
 
@@ -69,6 +75,7 @@ class Overview:
         purse: Purse,
         owners: Collection[str],
         directory: Directory,
+        at_once: int = AT_ONCE,
     ) -> None:
         self._journal = journal
         self._purse = purse
@@ -79,28 +86,69 @@ class Overview:
         self._spending = Spending(journal)
         self._noted = Noted(journal)
         self._models = PersonModels(journal, places)
+        self._people_known = KnownPeople(journal)
+        self._reading = BackgroundReading(self._read, self._left, at_once, self._read_newest)
+
+    async def close(self) -> None:
+        """End what is still read."""
+        await self._reading.close()
+
+    def _left(self) -> int:
+        folds = (self._conversations, self._spending, self._people_known)
+        return max(*[fold.left for fold in folds], self._noted.left)
+
+    async def _read_newest(self) -> None:
+        await self._conversations.update_some()
+        await self._spending.update_some()
+        await self._people_known.update_some()
+
+    async def _read(self) -> None:
+        await self._noted.update()
+        while self._left():
+            await self._read_newest()
+            await self._noted.update()
 
     # Conversations
 
     async def threads(self, wanted: Wanted) -> Told:
         """A page of those that are wanted, the latest first; `older` is what to ask on with."""
+        return await self._told(partial(self._threads, wanted))
+
+    async def _told(self, tell: Callable[[], Awaitable[Told]]) -> Told:
+        """What this tells. It is asked again where words were forgotten meanwhile: it may hold them."""
+        while True:
+            erasures = self._journal.erasures
+            told = await tell()
+            if erasures == self._journal.erasures:
+                return told
+
+    async def _threads(self, wanted: Wanted) -> Told:
         if wanted.words:
             wanted = replace(wanted, found=await self._holding(wanted.words))
-        await self._conversations.update()
-        await self._spending.update()
+        left = await self._reading.still_reading()
         questions = self._questions()
         waits: defaultdict[str, list[Told]] = defaultdict(list)
         for question in questions:
             waits[root_of(question.thread)].append(self._addressed(question.event))
         thinking = set(self._journal.waiting(TurnBegan))
-        fitting = self._conversations.wanted(wanted, waits)
-        found = list(islice(fitting, wanted.limit + 1))
+        found: list[Conversation] = []
+        async for one in self._conversations.wanted(wanted, waits):
+            found.append(one)
+            if len(found) > wanted.limit:
+                break
         shown = found[: wanted.limit]
         older = None
         if len(found) > len(shown):
             older = shown[-1].last
+        threads: list[Told] = []
+        for start in range(0, len(shown), PIECE):
+            some = shown[start : start + PIECE]
+            words = self._words_of([one.first for one in some] + [one.words for one in some])
+            threads += [self._thread(one, words, waits[one.thread], one.thread in thinking) for one in some]
+            await asyncio.sleep(0)
         return {
-            "threads": [self._thread(one, waits[one.thread], one.thread in thinking) for one in shown],
+            "still_reading": left,
+            "threads": threads,
             "older": older,
             "choices": self._conversations.choices(),
             "waiting": len(questions),
@@ -109,24 +157,14 @@ class Overview:
     async def _holding(self, words: Sequence[str]) -> Collection[str]:
         """The conversations in which somebody lately said something with all these words."""
         place = Place(words=" ".join(words), limit=SEARCHED)
-        page = await self._pages.page(place)
-        found = set()
-        for text in page.entries:
-            entry = json.loads(text)
-            if self._is_said(entry, words):
-                found.add(root_of(entry["thread"]))
-        return found
+        return await self._pages.said_in(place)
 
-    def _is_said(self, entry: Told, words: Sequence[str]) -> bool:
-        """Did somebody say all these words there? An id is nothing that is said."""
-        if entry["kind"] not in self._journal.kinds.names([Said, Spoken]):
-            return False
-        return has_all(entry["body"]["text"], words)
-
-    def _thread(self, one: Conversation, waits: Sequence[Told], thinks: bool) -> Told:
+    def _thread(
+        self, one: Conversation, words: Mapping[int, str], waits: Sequence[Told], thinks: bool
+    ) -> Told:
         said = ""
         if one.words != one.first:
-            said = self._words(one.words)
+            said = words.get(one.words, "")
         spent = self._spending.of(one.thread)
         return {
             "thread": one.thread,
@@ -135,7 +173,7 @@ class Overview:
             "people": self._people(one.people),
             "at": one.at,
             "last": one.last,
-            "began": self._words(one.first),
+            "began": words.get(one.first, ""),
             "said": said,
             "process": one.process,
             "turns": one.turns,
@@ -150,7 +188,7 @@ class Overview:
 
     async def questions(self) -> Told:
         """Those that are open, the oldest first, and those that were answered last."""
-        await self._conversations.update()
+        left = await self._reading.still_reading()
         answered: list[Told] = []
         seqs = self._journal.seqs(Answered)[-LATELY * 4 :]
         for entry in reversed(self._journal.sound(seqs)):
@@ -158,6 +196,7 @@ class Overview:
             if told:
                 answered.append(told)
         return {
+            "still_reading": left,
             "open": [self._asked(question) for question in self._questions()],
             "answered": answered[:LATELY],
         }
@@ -221,46 +260,57 @@ class Overview:
 
     async def people(self) -> Told:
         """Everybody whom it knows, those whom it knows best first; and how much it noted besides."""
-        await self._known()
-        await self._spending.update()
-        spent = self._spending.by("person")
-        known = self._models.all()
-        talks: dict[str, list[float]] = {person: [] for person in known}
-        for one in self._conversations.all():
-            for person in one.people:
-                talks.setdefault(person, []).append(one.at)
-        people: list[Told] = []
-        for person, at in talks.items():
-            name = self._name(person)
-            row = {
-                "id": person,
-                "name": name,
-                "owner": person in self._owners,
-                "threads": len(at),
-                "at": max(at, default=None),
-                "known": len(known.get(person, ())),
-                "noted": len(self._noted.about(name)),
-            }
-            people.append(row | spent[person].told())
-        people.sort(key=_how_well_known)
-        return {"people": people, "others": len(self._noted.about_others(self._names()))}
+        left = await self._reading.still_reading()
+        met = self._conversations.talks
+        known = self._people_known.channels
+        shown = heapq.nsmallest(MOST, met.keys() | known.keys(), key=self._rank)
+        return {
+            "still_reading": left,
+            "people": [self._person(id, len(known.get(id, ()))) for id in shown],
+            "more": len(met.keys() | known.keys()) - len(shown),
+            "others": self._noted.count_others(self._names()),
+        }
+
+    def _rank(self, id: str) -> tuple[int, str]:
+        """Whom it knows best comes first."""
+        talks = self._conversations.talks.get(id)
+        return -(talks.count if talks else 0), self._name(id).casefold()
+
+    def _person(self, id: str, known: int) -> Told:
+        name = self._name(id)
+        talks = self._conversations.talks.get(id)
+        return {
+            "id": id,
+            "name": name,
+            "owner": id in self._owners,
+            "threads": talks.count if talks else 0,
+            "at": talks.at if talks else None,
+            "known": known,
+            "noted": self._noted.count(name),
+            **self._spending.of_person(id).told(),
+        }
 
     async def person(self, id: str) -> Told:
         """What it knows of somebody, and noted; with no id, what it noted of nobody whom it met."""
-        await self._known()
+        left = await self._reading.still_reading()
+        models: list[int] = []
         if id:
+            await self._models.ready([id])
+            models = [chain.seqs[-1] for chain in self._models.chains(id)]
             name = self._name(id)
             notes = self._noted.about(name)
+            noted = len(notes)
         else:
             name = ""
-            notes = self._noted.about_others(self._names())
-        models = [chain.seqs[-1] for chain in self._models.chains(id)]
+            notes = self._noted.about_others(self._names(), NOTES)
+            noted = self._noted.count_others(self._names())
         return {
+            "still_reading": left,
             "id": id,
             "name": name,
             "known": self._texts(models),
             "notes": self._texts(notes[-NOTES:]),
-            "more": max(len(notes) - NOTES, 0),
+            "more": max(noted - NOTES, 0),
         }
 
     def _texts(self, seqs: Sequence[int]) -> Sequence[Told]:
@@ -279,7 +329,7 @@ class Overview:
 
     async def names(self, ids: Sequence[str]) -> Told:
         """What these people and channels are called, by id; who has no name is left out."""
-        await self._conversations.update()
+        await self._reading.still_reading()
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
 
@@ -290,12 +340,14 @@ class Overview:
 
     async def costs(self, days: int) -> Told:
         """What the last so many days have cost: each day, and by conversation, person and model."""
-        await self._conversations.update()
-        await self._spending.update()
+        return await self._told(partial(self._costs, days))
+
+    async def _costs(self, days: int) -> Told:
+        left = await self._reading.still_reading()
         today = day_of(self._purse.now())
         first = date.fromisoformat(today) - timedelta(days=days - 1)
         since = first.isoformat()
-        by_day = self._spending.by("day", since)
+        by_day = await self._spending.by("day", since)
         whole = Sum()
         for spent in by_day.values():
             whole.add(spent)
@@ -303,10 +355,11 @@ class Overview:
         for number in range(days):
             day = (first + timedelta(days=number)).isoformat()
             each_day.append({"day": day, **by_day[day].told()})
-        threads = self._spending.dearest("thread", since)[:DEAREST]
-        people = self._spending.dearest("person", since)
-        models = self._spending.dearest("model", since)
+        threads = await self._spending.dearest("thread", since, DEAREST)
+        people = await self._spending.dearest("person", since, MOST)
+        models = await self._spending.dearest("model", since, MOST)
         return {
+            "still_reading": left,
             "daily": self._purse.daily,
             "today": today,
             "whole": whole.told(),
@@ -317,12 +370,6 @@ class Overview:
         }
 
     # What they share
-
-    async def _known(self) -> None:
-        """Fold what is known of people."""
-        await self._noted.update()
-        await self._models.update()
-        await self._conversations.update()
 
     def _place(self, thread: str) -> Told:
         """Where an entry was written, and by which words one knows that conversation."""
@@ -337,11 +384,12 @@ class Overview:
 
     def _words(self, seq: int) -> str:
         """What was said there, cut where it is long; empty where there is nothing, or not any more."""
-        found = self._journal.sound([seq])
-        if not found:
-            return ""
-        words = " ".join(lines_of(found[0].event))
-        return cut(words.strip(), LONGEST)
+        return self._words_of([seq]).get(seq, "")
+
+    def _words_of(self, seqs: Sequence[int]) -> Mapping[int, str]:
+        """The same of these entries."""
+        found = self._journal.sound(seqs)
+        return {entry.seq: cut(" ".join(lines_of(entry.event)).strip(), LONGEST) for entry in found}
 
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, "Somebody")
@@ -351,7 +399,3 @@ class Overview:
 
     def _people(self, ids: Collection[str]) -> Sequence[Told]:
         return [{"id": id, "name": self._name(id)} for id in sorted(ids)]
-
-
-def _how_well_known(person: Told) -> tuple[int, str]:
-    return -person["threads"], person["name"].casefold()

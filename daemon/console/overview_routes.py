@@ -42,6 +42,7 @@ def mount_overview(app: web.Application, overview: Overview) -> None:
     get("/console/people/{id}", routes.person)
     get("/console/names", routes.names)
     get("/console/costs", routes.costs)
+    app.on_shutdown.append(routes.shutdown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,3 +105,7 @@ class OverviewRoutes:
         if not 1 <= days <= MOST_DAYS:
             return refuse(400, NO_DAYS)
         return web.json_response(await self.overview.costs(days))
+
+    async def shutdown(self, _app: web.Application) -> None:
+        """End what is still read for the page."""
+        await self.overview.close()

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from daemon.console.event_stream import brief
-from daemon.console.readers import ROOM
-from daemon.console.search import holds, pattern, words_in
+from daemon.console.search import has_all, holds, pattern, words_in
 from daemon.engine.beside import Beside
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
+from daemon.kinds import Said, Spoken
 
 Span = Callable[..., list[int]]
 """Which entries there are, of those that are paged through."""
@@ -27,8 +28,6 @@ PAGE = 200
 """Entries of a page, where nobody asks for another number."""
 MOST = 500
 """Entries of a page at the most."""
-MANY = 2_000
-"""Entries that one who is told all is told of ahead: that is as much as is held for them."""
 WEIGHT = 512 * 1024
 """Characters of a page at the most, but for its first entry."""
 SLICE = 10_000
@@ -79,30 +78,30 @@ class Pages:
         async with self._searching:  # all of them together take one core at the most
             return await self._journal.apart(partial(self._search, place=place))
 
-    async def whole(self, root: str, since: int = 0) -> AsyncIterator[Sequence[str]]:
-        """All entries of this tree after a seq that are there now, as JSON, some at a time."""
-        end = self._journal.last() + 1
-        ahead = partial(Beside.span, root=root, before=end, limit=MANY)
-        while seqs := await self._journal.apart(partial(ahead, since=since)):
-            since = seqs[-1]
-            while seqs:
-                texts, last = await self._journal.apart(partial(_told, seqs=seqs[:PAGE], most=ROOM))
-                seqs = [seq for seq in seqs if seq > last]
-                if texts:
-                    yield texts
+    async def said_in(self, place: Place) -> Collection[str]:
+        """The conversations in which somebody said all these words: those of one such page."""
+        async with self._searching:
+            return await self._journal.apart(partial(self._said_in, place=place))
+
+    def _said_in(self, past: Beside, place: Place) -> Collection[str]:
+        words = words_in(place.words)
+        found = set()
+        for text in self._search(past, place).entries:
+            entry = json.loads(text)
+            is_said = entry["kind"] in past.kinds.names([Said, Spoken])
+            if is_said and has_all(entry["body"]["text"], words):  # an id is nothing that is said
+                found.add(root_of(entry["thread"]))
+        return found
 
     def _search(self, past: Beside, place: Place) -> Page:
         """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
         words = words_in(place.words)
-        patterns = [pattern(word) for word in words]
-        end = min(place.before, past.last() + 1)
-        low = end
         texts: list[str] = []
         looked_at = weight = 0
-        while low > 1 and end - low < self._searched:
-            high = low
-            low = max(high - SLICE, end - self._searched, 1)
-            for entry in past.holding(patterns, place.root, since=low - 1, before=high):
+        low = min(place.before, past.last() + 1)
+        for first, some in self._slices(past, place, [pattern(word) for word in words]):
+            low = first
+            for entry in some:
                 looked_at += 1
                 if holds(entry, words):
                     text = _text(entry)
@@ -111,6 +110,25 @@ class Pages:
                 if len(texts) == place.limit or looked_at == self._looked_at or weight > WEIGHT:
                     return _found(texts, entry.seq)
         return _found(texts, low)
+
+    def _slices(
+        self, past: Beside, place: Place, patterns: Sequence[str]
+    ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
+        """What is like these patterns, the newest first, slice by slice, each with where it begins: 1 where
+        nothing is left. Of a thread only what its index names is looked at."""
+        end = min(place.before, past.last() + 1)
+        if not place.root:
+            for high in range(end, max(end - self._searched, 1), -SLICE):
+                low = max(high - SLICE, end - self._searched, 1)
+                yield low, past.holding(patterns, since=low - 1, before=high)
+            return
+        seqs = past.span(place.root, before=end, limit=self._searched, newest=True)
+        first = 1
+        if len(seqs) == self._searched:
+            first = seqs[0]
+        for upto in range(len(seqs), 0, -SLICE):
+            some = seqs[max(upto - SLICE, 0) : upto]
+            yield (first if upto <= SLICE else some[0]), past.holding_of(patterns, some)
 
 
 def _found(texts: list[str], low: int) -> Page:
@@ -166,17 +184,15 @@ def _newer(past: Beside, span: Span, after: int, limit: int) -> Page:
     return Page(entries=texts, older=older, newer=newer)
 
 
-def _told(
-    past: Beside, seqs: Sequence[int], *, newest: bool = False, most: int = WEIGHT
-) -> tuple[list[str], int]:
+def _told(past: Beside, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
     """These entries as JSON, from the newest on or from the oldest, as long as they have no more characters
-    than these; and the last one that was looked at."""
+    than a page; and the last one that was looked at."""
     texts: list[str] = []
     weight = last = 0
     for entry in past.each(seqs, newest=newest):
         text = _text(entry)
         weight += len(text)
-        if texts and weight > most:
+        if texts and weight > WEIGHT:
             return texts, last
         texts.append(text)
         last = entry.seq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,8 +30,6 @@ SEQ = re.compile(r"[0-9]{1,15}")
 SESSION = "sess-"
 """How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`. `#72` is an entry."""
 PLACES = frozenset({"before", "after", "around"})
-CURSORS = PLACES | {"limit"}
-"""What asks for a page."""
 NOTHING: Mapping[str, Any] = {}
 FOUND = 50
 """What is found at once, where nobody asks for another number."""
@@ -45,6 +43,10 @@ NO_WORDS = "words must name what is looked for."
 NO_CALL = "There is no model call with this seq in the journal."
 
 
+async def _is_ready() -> None:
+    """Nothing is to be read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
     """What the console shows, handed in by app.py.
@@ -55,6 +57,7 @@ class Console:
     "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
     "models": {role: model}, "inner": is there an inner life to show?, "questions": how many are open}.
     `health` is {"ok": bool, …}.
+    `ready` waits until `state` has nothing to read that takes long.
     `inner` tells of the inner life, `thinking` of what is not recorded yet. `patience`: seconds in which a
     reader of the journal must take something; `longest`: seconds that it is sent to them at a stretch.
     """
@@ -63,6 +66,7 @@ class Console:
     rebuild: Callable[[Entry[ModelCall]], tuple[Mapping[str, Any], bool]]
     state: Callable[[], Mapping[str, Any]]
     health: Callable[[], Mapping[str, Any]]
+    ready: Callable[[], Awaitable[None]] = _is_ready
     inner: Inside | None = None
     thinking: Thinking = field(default_factory=Thinking)
     patience: float = PATIENCE
@@ -117,6 +121,7 @@ class Views:
 
     async def state(self, _request: web.Request) -> web.Response:
         """Who is here, what of the world is rehearsed, and what was spent today."""
+        await self._console.ready()
         return web.json_response(self._console.state())
 
     async def journal(self, request: web.Request) -> web.StreamResponse:
@@ -145,8 +150,8 @@ class Views:
         return await self._answers.send(request, _once(json.dumps(told).encode()))
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
-        """The conversation `{team}:{channel}:{root ts}`, or `sess-…`, and its branches: a page of it, where
-        one is asked for, else all of it."""
+        """A page of the conversation `{team}:{channel}:{root ts}`, or `sess-…`, and its branches: the newest
+        one, where none is asked for."""
         place = _place(request)
         if place is None:
             return refuse(400, NO_PLACE)
@@ -158,8 +163,6 @@ class Views:
                 return web.json_response({"thread": None, "entries": []})
             root = opened.thread
             told = {"thread": root, "opened": brief(opened)}
-        if not CURSORS & request.query.keys():
-            return await self._answers.send(request, self._whole(root))
         return await self._page(request, replace(place, root=root), told)
 
     def _opened(self, key: str) -> Entry[Event] | None:
@@ -168,18 +171,6 @@ class Views:
         if key.startswith(SESSION):
             return journal.latest(key, Opened)
         return journal.get(f"thread:{key}")
-
-    async def _whole(self, root: str) -> AsyncGenerator[bytes]:
-        """All entries of this tree; of the inner life those of its last ticks: all would be years."""
-        yield f'{{"thread": {json.dumps(root)}, "entries": ['.encode()
-        since = 0
-        if self._console.inner and root == INNER:
-            since = self._console.inner.begun()
-        comma = ""
-        async for some in self._pages.whole(root, since):
-            yield (comma + ", ".join(some)).encode()
-            comma = ", "
-        yield b"]}"
 
     async def entries(self, request: web.Request) -> web.StreamResponse:
         """A page of all threads; with `under`, of what was recorded under this key."""
@@ -226,6 +217,8 @@ class Views:
     async def shutdown(self, _app: web.Application) -> None:
         """End what would otherwise never end."""
         await self._streams.close()
+        if self._console.inner:
+            await self._console.inner.close()
 
 
 def _place(request: web.Request, limit: int = PAGE) -> Place | None:

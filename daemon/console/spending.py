@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import heapq
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
-from daemon.console.fold import Fields, Fold
+from daemon.console.fold import Fields, Fold, FoldedRow
 from daemon.engine.keys import root_of
 from daemon.kinds import ModelCall
 
+T = TypeVar("T")
 Part = Literal["day", "thread", "person", "model"]
+MANY = 1_000
+"""Sums that are looked at in one go; between two goes everybody else may run."""
 
 
 class Cell(NamedTuple):
@@ -78,32 +83,53 @@ class Spending(Fold):
         """What this conversation has cost in all."""
         return self._threads.get(thread, Sum())
 
-    def by(self, part: Part, since: str = "") -> defaultdict[str, Sum]:
+    def of_person(self, person: str) -> Sum:
+        """What was spent for this person in all."""
+        return self._people.get(person, Sum())
+
+    async def by(self, part: Part, since: str = "") -> defaultdict[str, Sum]:
         """The sums by this part of a cell, from a day on; nothing for what was not paid for."""
         sums: defaultdict[str, Sum] = defaultdict(Sum)
-        for cell, spent in self._cells.items():
-            if cell.day >= since:
-                sums[getattr(cell, part)].add(spent)
+        for some in _in_goes([*self._cells.items()]):
+            for cell, spent in some:
+                if cell.day >= since:
+                    sums[getattr(cell, part)].add(spent)
+            await asyncio.sleep(0)
         return sums
 
-    def dearest(self, part: Part, since: str) -> Sequence[tuple[str, Sum]]:
-        """The same, the dearest first."""
-        return sorted(self.by(part, since).items(), key=_price)
+    async def dearest(self, part: Part, since: str, most: int) -> Sequence[tuple[str, Sum]]:
+        """The same, the dearest first, so many of them."""
+        dearest: list[tuple[str, Sum]] = []
+        for some in _in_goes([*(await self.by(part, since)).items()]):
+            dearest = heapq.nsmallest(most, [*dearest, *some], key=_price)
+            await asyncio.sleep(0)
+        return dearest
 
     def _clear(self) -> None:
         self._cells: dict[Cell, Sum] = defaultdict(Sum)
         self._threads: dict[str, Sum] = defaultdict(Sum)
+        self._people: dict[str, Sum] = defaultdict(Sum)
 
-    def _take_fields(self, seq: int, thread: str, kind: str, at: float, call: Fields) -> None:
+    def _add(self, row: FoldedRow) -> None:
+        call = row.fields
         if call["$.taken_from"]:  # it was paid before a restart
             return
-        day = day_of(at)
-        thread = root_of(thread)
+        day = day_of(row.at)
+        thread = root_of(row.thread)
         people = call["$.people"] or [""]
         spent = _of(call, 1 / len(people))
         for person in people:
             self._cells[Cell(day, thread, person, call["$.model"] or "")].add(spent)
             self._threads[thread].add(spent)
+            self._people[person].add(spent)
+
+    def _add_older(self, row: FoldedRow) -> None:
+        self._add(row)
+
+
+def _in_goes(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), MANY):
+        yield items[start : start + MANY]
 
 
 def _of(call: Fields, share: float) -> Sum:

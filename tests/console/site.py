@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
+from daemon.console.background import AT_ONCE
 from daemon.console.credentials import Credentials
 from daemon.console.event_stream import LONGEST
 from daemon.console.guard import HEADER, protect
@@ -94,6 +95,7 @@ async def console(
     clock: Clock | None = None,
     patience: float = PATIENCE,
     longest: float = LONGEST,
+    at_once: int = AT_ONCE,
 ) -> AsyncIterator[Site]:
     """A console as app.py mounts it, with two more routes below the guard, of the rehearsal.
 
@@ -120,7 +122,7 @@ async def console(
         mount(app, shown)
         purse = Purse(daily=5.0, now=clock.now)
         directory = Directory(called=_called, link=partial(permalink, "https://team.slack.com/"))
-        mount_overview(app, Overview(journal, Places(journal), purse, ("U1",), directory))
+        mount_overview(app, Overview(journal, Places(journal), purse, ("U1",), directory, at_once))
         app.router.add_get("/link/", link)
         app.router.add_get("/rehearsal/state", _world)
         runner = web.AppRunner(app)

@@ -1,9 +1,10 @@
-"""The journal in pages: the newest, those before, after and around an entry; and all of it, as ever."""
+"""The journal in pages: the newest, those before, after and around an entry; and a part of a long thread."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import socket
 import threading
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from daemon.console.paging import WEIGHT
+from daemon.console.paging import WEIGHT, Pages, Place
 from daemon.console.readers import MOST, ROOM
 from daemon.engine.beside import Beside
 from daemon.engine.erasing import Forgotten
@@ -106,12 +107,26 @@ async def test_all_threads_are_read_in_pages_and_what_was_recorded_under_a_key(t
         assert said(await told(site, f"entries?under=a&before={under['older']}")) == ["a/b"]
 
 
-async def test_without_a_word_of_pages_a_thread_is_told_whole(tmp_path: Path) -> None:
+async def test_without_a_word_of_pages_the_newest_page_of_a_thread_is_told(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         thread = await talked(site, 250)
-        whole = await told(site, f"threads/{thread}")
-        assert whole.keys() == {"thread", "entries"}
-        assert said(whole) == [f"here {n}" for n in range(250)]
+        newest = await told(site, f"threads/{thread}")
+        assert said(newest) == [f"here {n}" for n in range(50, 250)]
+        older = await told(site, f"threads/{thread}?before={newest['older']}")
+        assert said(older) == [f"here {n}" for n in range(50)]
+        assert older["older"] is None
+
+
+async def test_a_search_of_a_thread_looks_through_that_thread_alone(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        thread = await talked(site, 60)
+        pages = Pages(site.journal, searched=30, looked_at=30)
+        found = await pages.page(Place(root=thread, words="49", limit=1))
+        [newest] = [json.loads(entry)["body"]["text"] for entry in found.entries]
+        assert newest == "here 49"
+        assert found.older
+        rest = await pages.page(Place(root=thread, words="31", before=found.older))
+        assert len(rest.entries) == 1, "what stands between in other threads costs nothing"
 
 
 async def test_who_asks_for_the_head_alone_gets_no_more(tmp_path: Path) -> None:
@@ -159,7 +174,7 @@ async def test_what_is_damaged_is_left_out_and_found(tmp_path: Path) -> None:
         assert said(await told(site, f"entries?before={page['older']}")) == ["one"]
 
 
-async def test_a_whole_thread_is_told_without_what_is_damaged(tmp_path: Path) -> None:
+async def test_a_page_of_a_thread_is_told_without_what_is_damaged(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         thread = await talked(site, 2)
         with opened(tmp_path / "journal.db") as copy:
@@ -167,7 +182,7 @@ async def test_a_whole_thread_is_told_without_what_is_damaged(tmp_path: Path) ->
                 copy.change(seq, body="null")
         await site.remember("sound", thread=thread)
         assert said(await told(site, f"threads/{thread}")) == ["sound"]
-        assert "The entry 2 cannot be read" in site.journal.damage
+        assert "cannot be read" in site.journal.damage
 
 
 async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(tmp_path: Path) -> None:

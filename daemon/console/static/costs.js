@@ -5,6 +5,7 @@ import { el, redraw } from "./dom.js";
 import { cents, count, money, several } from "./format.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
+import { Still } from "./still.js";
 
 const SPANS = { 7: "7 days", 30: "30 days", 90: "90 days", 365: "A year" };
 
@@ -16,6 +17,7 @@ export class Costs {
     this.onThread = onThread;
     this.days = 30;
     this.body = el("div", { className: "costs" });
+    this.still = new Still(() => this.refresh());
     const one = ([days, label]) =>
       el(
         "label",
@@ -34,11 +36,13 @@ export class Costs {
   async refresh() {
     const told = await ask(`/console/costs?days=${this.days}`);
     if (!told.days || told.days.length !== this.days) return;
+    this.still.show(told.still_reading);
     const rehearsed = told.whole.cost === 0 && told.whole.worth > 0;
     const of = (spent) => (rehearsed ? spent.worth : spent.cost);
     const priced = rehearsed && el("p", { className: "note" }, "The model is a script, and free: below stands what the same calls would have cost.");
     redraw(
       this.body,
+      this.still.node,
       el("div", { className: "sums" }, sums(told, of, rehearsed)),
       ...(priced ? [priced] : []),
       dayBars(told.days.map((day) => ({ day: day.day, value: of(day), calls: day.calls })), told.daily),

@@ -5,6 +5,7 @@ import { money, several } from "./format.js";
 import { filterWords, moment, span, waitWords } from "./musings.js";
 import { Possessions } from "./possessions.js";
 import { ask } from "./reach.js";
+import { Still } from "./still.js";
 import { OlderTicks, TickView } from "./tick.js";
 import { Walk } from "./walk.js";
 
@@ -18,6 +19,7 @@ export class Inner extends Walk {
     this.section = byId("inner");
     this.now = byId("inner-now");
     this.possessions = new Possessions(byId("inner-has"));
+    this.still = new Still(() => this.look());
     this.ticks = new Map();
     this.older = new OlderTicks();
     this.due = 0;
@@ -49,8 +51,9 @@ export class Inner extends Walk {
     clearTimeout(this.due);
     this.due = 0;
     const inner = await ask("/console/inner");
-    this.now.replaceChildren(...standing(inner));
-    this.possessions.show(inner);
+    this.still.show(inner.still_reading);
+    this.now.replaceChildren(...standing(inner), this.still.node);
+    if (!inner.still_reading) this.possessions.show(inner);
     this.put(inner);
   }
 
@@ -106,12 +109,14 @@ export class Inner extends Walk {
 
 /** How it stands: whether it thinks or sleeps, what it has spent, how it has set itself. */
 function standing(inner) {
+  const now = el("p", { className: "standing", dataset: { state: inner.thinks ? "thinks" : "rests" } }, state(inner));
+  if (inner.still_reading) return [now]; // the rest is what is being read
   const { budget, settings } = inner;
   const spent = budget.daily === null ? "" : ["Today ", el("b", {}, money(budget.spent)), ` of ${money(budget.daily)}`];
   const share = budget.daily > 0 ? Math.min(1, budget.spent / budget.daily) : 1;
   const bar = el("div", { className: share >= 1 ? "budget spent" : "budget", "aria-hidden": "true" }, el("span", { style: { width: `${share * 100}%` } }));
   return [
-    el("p", { className: "standing", dataset: { state: inner.thinks ? "thinks" : "rests" } }, state(inner)),
+    now,
     budget.daily !== null && el("p", { className: "purse" }, el("span", {}, spent), bar, el("span", {}, `${budget.messages} of ${several(budget.daily_messages, "message")}`)),
     el("p", { className: "cycle" }, cycle(settings)),
     el("p", { className: "cycle" }, el("a", { href: "#sess-inner" }, "All its entries")),

@@ -2,9 +2,10 @@
 
 import { avatar } from "./avatar.js";
 import { el, redraw } from "./dom.js";
-import { cents, full, price, several, when } from "./format.js";
+import { cents, count, full, price, several, when } from "./format.js";
 import { markup } from "./markup.js";
 import { ask } from "./reach.js";
+import { Still } from "./still.js";
 
 export class People {
   title = "People";
@@ -15,15 +16,18 @@ export class People {
     this.search = el("input", { type: "search", placeholder: "Search people", "aria-label": "Search people", oninput: () => this.render() });
     this.tools = [this.search];
     this.list = el("div", { className: "people-known" });
-    this.body = this.list;
+    this.still = new Still(() => this.refresh());
+    this.body = el("div", {}, this.still.node, this.list);
     this.cards = new Map();
   }
 
   async refresh() {
-    const { people, others } = await ask("/console/people");
+    const { people, others, more, still_reading: left } = await ask("/console/people");
     if (!people) return;
+    this.still.show(left);
     this.people = people;
     this.others = others;
+    this.more = more;
     this.render();
     for (const card of this.cards.values()) if (card.node.open) this.load(card);
   }
@@ -33,6 +37,7 @@ export class People {
     const found = (this.people ?? []).filter(({ name }) => name.toLowerCase().includes(looked));
     const shown = found.map((person) => this.card(person).node);
     if (this.others && !looked) shown.push(this.card({ id: "-", name: "Nobody in particular", noted: this.others, known: 0 }).node);
+    if (this.more) shown.push(el("p", { className: "note" }, `and ${count(this.more)} more, whom it knows less`));
     const empty = el("p", { className: "empty" }, looked ? "Nobody is called so." : "The soul has met nobody yet.");
     redraw(this.list, ...(shown.length ? shown : [empty]));
   }

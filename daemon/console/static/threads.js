@@ -5,6 +5,7 @@ import { announce, el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
+import { Still } from "./still.js";
 import { Unread } from "./unread.js";
 
 const PAGE = 40;
@@ -39,7 +40,8 @@ export class Threads {
     this.list = el("ol", { className: "threads", "aria-label": "Threads; the arrow keys move, Enter opens one", onkeydown: (event) => this.onKey(event) });
     this.end = el("button", { type: "button", className: "more", hidden: true, onclick: () => this.further() }, "Older threads");
     this.tools = [this.words, el("div", { className: "choices" }, this.person, this.channel, this.process), this.states()];
-    this.body = el("div", {}, this.list, this.end);
+    this.still = new Still(() => this.refresh());
+    this.body = el("div", {}, this.still.node, this.list, this.end);
     new IntersectionObserver(([seen]) => seen.isIntersecting && this.further(), { rootMargin: "400px" }).observe(this.end);
   }
 
@@ -83,6 +85,7 @@ export class Threads {
     const asked = ++this.asked;
     const page = await this.page({ limit: Math.min(MOST, Math.max(PAGE, this.shown.length)) });
     if (asked !== this.asked || !page.threads) return;
+    this.still.show(page.still_reading);
     this.offer(page.choices);
     if (!this.looked && !this.state && page.threads.length) this.unread.begin(page.threads[0].last);
     this.shown = page.threads;

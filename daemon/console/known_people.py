@@ -1,0 +1,31 @@
+"""Of whom something was learned, and in how many channels: for the page's people."""
+
+from __future__ import annotations
+
+from daemon.console.fold import Fold, FoldedRow
+from daemon.engine.keys import root_of
+from daemon.engine.reading import Reading
+from daemon.kinds import PersonLearned
+from daemon.knowledge.channel_audiences import ChannelId, channel_of
+
+
+class KnownPeople(Fold):
+    """The channels in which something was learned of each person, by id."""
+
+    kinds = (PersonLearned,)
+    paths = ("$.person", "$.text")
+
+    def _clear(self) -> None:
+        self.channels: dict[str, set[ChannelId]] = {}
+
+    def _read(self, journal: Reading, since: int, upto: int) -> list[FoldedRow]:
+        """Each with its channel."""
+        rows = super()._read(journal, since, upto)
+        return [row._replace(more=channel_of(journal, root_of(row.thread))) for row in rows]
+
+    def _add(self, row: FoldedRow) -> None:
+        if row.more and row.fields["$.text"]:  # no text: it was forgotten
+            self.channels.setdefault(row.fields["$.person"], set()).add(row.more)
+
+    def _add_older(self, row: FoldedRow) -> None:
+        self._add(row)
