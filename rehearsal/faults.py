@@ -101,6 +101,11 @@ MODEL_FAULTS = (
         line="The model takes no more requests for some seconds: 429.",
         params=(Param(name="seconds", default=2.0), *MODEL),
     ),
+    Fault(
+        name="failing",
+        line="The model's server fails, or the connection breaks before an answer.",
+        params=(Param(name="answer", default="502", of=("502", "500", "503", "none")), *MODEL),
+    ),
     Fault(name="overloaded", line="The model is overloaded: 529.", params=MODEL),
     Fault(name="cut", line="The answer breaks off.", params=(CHARACTERS, *MODEL)),
     Fault(
@@ -112,6 +117,11 @@ MODEL_FAULTS = (
         name="slow",
         line="The answer comes in very slowly.",
         params=(Param(name="seconds", default=0.5), *MODEL),
+    ),
+    Fault(
+        name="late",
+        line="The first word of the answer comes late.",
+        params=(Param(name="seconds", default=25.0), *MODEL),
     ),
     Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
     Fault(name="refusal", line="The model refuses to answer.", params=MODEL),

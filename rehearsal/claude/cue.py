@@ -29,9 +29,9 @@ class Cue:
 
     `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
     or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
-    of a Retry-After in `after`, and `said` the error; with 200 it comes inside the stream. Faults
-    besides: of the text only the first `most` characters, a halt after `stall` of them, `pace` seconds
-    between two pieces, `bare` of its tags.
+    of a Retry-After in `after`, and `said` the error; with 200 it comes inside the stream, and with 0 the
+    connection breaks before any answer. Faults besides: of the text only the first `most` characters, a halt
+    after `stall` of them, `pace` seconds between two pieces, `bare` of its tags.
     """
 
     text: str | None = None
@@ -63,6 +63,11 @@ def failure(faults: Switchboard, model: str) -> Cue | None:
     told = faults.strikes("throttled", model)
     if told:
         return Cue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
+    told = faults.strikes("failing", model)
+    if told:
+        if told["answer"] == "none":
+            return Cue(ending="cut", status=0)
+        return Cue(ending="error", status=int(told["answer"]), kind="api_error", said="Bad gateway")
     if faults.strikes("overloaded", model):
         return Cue(ending="error", status=529, kind="overloaded_error")
     if faults.strikes("unauthorized", model):
@@ -78,6 +83,9 @@ def failure(faults: Switchboard, model: str) -> Cue | None:
 
 def spoiled(faults: Switchboard, model: str, cue: Cue) -> Cue:
     """The cue with what else is wrong."""
+    late = faults.strikes("late", model)
+    if late:
+        cue = replace(cue, delay=float(late["seconds"]))
     slow = faults.strikes("slow", model)
     if slow:
         cue = replace(cue, pace=float(slow["seconds"]))

@@ -165,6 +165,9 @@ class Understudy:
         cue = self._cue(body)
         if cue.status != 200:
             await self._wait(cue)
+            if not cue.status:
+                hang_up(request)
+                return web.Response()
             return refusal(cue.status, cue.kind, cue.said, number, cue.after)
         take = self._take(body, cue, number)
         if body.get("stream"):

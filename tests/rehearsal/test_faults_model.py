@@ -70,7 +70,7 @@ async def answer(sdk: AsyncAnthropic, model: str = SONNET) -> tuple[str, str | N
     return "".join(block.text for block in message.content if block.type == "text"), message.stop_reason
 
 
-@pytest.mark.parametrize(("name", "status"), [("throttled", 429), ("overloaded", 529)])
+@pytest.mark.parametrize(("name", "status"), [("throttled", 429), ("overloaded", 529), ("failing", 502)])
 async def test_it_fails_until_it_is_switched_off(
     sdk: AsyncAnthropic, model: Understudy, name: str, status: int
 ) -> None:
@@ -130,6 +130,29 @@ async def test_a_slow_answer_takes_its_time_for_each_piece(
     assert (await listening, clock.now() - began) == ("abcd", 12)
 
 
+async def test_a_failing_server_may_break_the_connection_before_it_answers(
+    sdk: AsyncAnthropic, model: Understudy
+) -> None:
+    model.faults.switch("failing", answer="none", times=1)
+    with pytest.raises(anthropic.APIConnectionError):
+        await answer(sdk)
+    assert (await answer(sdk))[1] == "end_turn"
+
+
+async def test_the_first_word_of_a_late_answer_takes_its_time(
+    sdk: AsyncAnthropic, model: Understudy, clock: FakeClock
+) -> None:
+    model.say("abcd", chunk=1)
+    model.faults.switch("late", seconds=25)
+    listener = Listener(sdk)
+    listening = asyncio.create_task(listener.listen())
+    await until(lambda: clock.sleepers)
+    await clock.advance(24)
+    assert listener.heard == ""
+    await clock.advance(1)
+    assert await listening == "abcd"
+
+
 async def test_a_malformed_answer_has_no_form(sdk: AsyncAnthropic, model: Understudy) -> None:
     model.faults.switch("malformed", times=1)
     spoiled, whole = (await answer(sdk))[0], (await answer(sdk))[0]
@@ -148,4 +171,5 @@ async def test_the_page_of_a_world_of_the_model_alone_has_its_faults(url: str) -
     async with ClientSession() as http, http.get(f"{url}/rehearsal/faults") as response:
         names = [fault["name"] for fault in (await response.json())["faults"]]
     faulty = ["unauthorized", "no-credit", "unknown-model"]
-    assert names == ["throttled", "overloaded", "cut", "stalled", "slow", "malformed", "refusal", *faulty]
+    spoiled = ["cut", "stalled", "slow", "late", "malformed", "refusal"]
+    assert names == ["throttled", "failing", "overloaded", *spoiled, *faulty]

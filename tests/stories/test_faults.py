@@ -59,10 +59,12 @@ STORIES = {
     "down": Story(long=60, smooth=False),
     "missing-scope": Story(told={"times": 4}, long=20, smooth=False),
     "throttled": Story(told={"seconds": 1, "times": 2}, long=10),
+    "failing": Story(long=30, apology=True),
     "overloaded": Story(long=30, apology=True),
     "cut": Story(told={"characters": 90}, long=30, apology=True),
     "stalled": Story(long=200, apology=True),
     "slow": Story(told={"seconds": 3}, long=150),
+    "late": Story(long=60),
     "malformed": Story(),
     "refusal": Story(told={"model": SONNET}),
     "unauthorized": Story(long=30, apology=True),
@@ -73,8 +75,10 @@ STORIES = {
 
 TOLD_ELSEWHERE = (
     *("missing-scope", "cut", "stalled", "slow", "unauthorized", "no-credit", "unknown-model", "down"),
+    *("failing", "late"),
 )
-"""Faults over which other stories of `make test` are: test_scopes, test_model, test_account, test_trouble."""
+"""Faults over which other stories of `make test` are: test_scopes, test_model, test_account, test_trouble,
+test_model_away."""
 ALIKE = ("duplicate", "reorder", "delay", "refresh", "used-tickets", "broken", "throttled", "malformed")
 """Faults that strike as one of those does that are left."""
 
