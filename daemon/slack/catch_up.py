@@ -48,10 +48,13 @@ class CatchUp:
     _missed: Missed | None = None
     _anew: bool = False
     """May more be missing than was found when it began?"""
+    _was_away: bool = False
+    """Was there a time without any connection that is not read yet?"""
 
     async def __aenter__(self) -> CatchUp:
         """Raises JournalError. At the first start on a journal there is nothing to catch up with."""
         found = marks(self.workspace.journal, self.workspace.me.team, self.archive.now())
+        self._was_away = found is not None
         if found is None:
             mark = CaughtUp(until=self.archive.now())
             await note(self.workspace.journal, self.workspace.me.team, mark)
@@ -86,8 +89,14 @@ class CatchUp:
             return Progress()
         return self._missed.progress
 
-    def wake(self) -> None:
-        """Catch up now, or once more when it is doing so."""
+    @property
+    def reads_missed(self) -> bool:
+        """True while it reads what was said when the daemon was away; at the first start it never was."""
+        return self.running and self._was_away
+
+    def wake(self, *, missed: bool = True) -> None:
+        """Catch up now, or once more when it is doing so. `missed`: no connection was open for a while."""
+        self._was_away |= missed
         self._wanted.set()
 
     async def _live(self) -> None:
@@ -96,6 +105,7 @@ class CatchUp:
             self._reading = True
             await self._complete()
             self._reading = False
+            self._was_away &= self._wanted.is_set()
 
     async def _complete(self) -> None:
         """Go on until everything has been read that Slack lets us read; what was missed since, too."""

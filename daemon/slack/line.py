@@ -127,6 +127,8 @@ class Hearing:
         self._frame_at: float | None = None
         self._event_at: float | None = None
         self.wanted = wanted
+        self.was_deaf = False
+        """True if all lines had ended at a time since the last catching up was asked for."""
         self.lines: set[Line] = set()
         self.events = Counter[str]()
         """What Slack sent, by its type."""

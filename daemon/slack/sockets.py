@@ -107,6 +107,7 @@ class Sockets:
             last = line
             since = clock.steady()
             reason = await line.over
+            self.hearing.was_deaf |= not self.hearing.alive
             if reason in ADVICE:
                 log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
             if clock.steady() - since >= STEADY:

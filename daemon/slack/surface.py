@@ -96,7 +96,7 @@ class Slack:
             catch_up = CatchUp(workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age)
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
-            self._sockets = Sockets(app, web, self.access, session, self.hearing, catch_up.wake)
+            self._sockets = Sockets(app, web, self.access, session, self.hearing, self._hears_again)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
@@ -140,6 +140,11 @@ class Slack:
     def link(self, channel: str, ts: str, root: str) -> str:
         """The link to a message where it stands in its thread."""
         return permalink(self._workspace.me.url, channel, ts, root)
+
+    def _hears_again(self) -> None:
+        """Read what may have been missed; only what came while no line was alive was missed for sure."""
+        self.catch_up.wake(missed=self.hearing.was_deaf)
+        self.hearing.was_deaf = False
 
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""
