@@ -47,6 +47,7 @@ from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.services import Services
 from daemon.slack.surface import Slack
+from daemon.soul.alarm import watch
 from daemon.soul.budget import Budget
 from daemon.soul.eraser import Clear, Eraser
 from daemon.soul.reach import Reach
@@ -188,7 +189,7 @@ async def _services(
         claude=claude,
         slack=slack,
         budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
-        reach=Reach(journal, clock, models_of(settings)),
+        reach=Reach(journal, clock, models_of(settings), claude.availability),
         thinking=Thinking(),
     )
 
@@ -213,6 +214,7 @@ async def _at_work(
     if settings.inner:
         await begin(world.journal)
     worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))
+    await enter(meanwhile(watch(world)))
     if settings.inner:
         await enter(supervisor_of(settings, world.journal, world.clock, worker.wake))
     await enter(Eraser(world.journal, world.clock, worker.wake, world.to_forget, clear))

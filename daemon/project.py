@@ -9,10 +9,27 @@ from daemon.errors import ConfigError
 from daemon.mind.wording import SOUL, name_of
 from daemon.private import tighten
 
+VERSION = "0.1.0"
+"""The version of this code, until a release has another one."""
+SHORT = 12
+"""Characters of a commit that are shown."""
+
 
 def root() -> Path:
     """The project's folder: where soul.md and prompts/ are."""
     return Path(__file__).resolve().parent.parent
+
+
+def version() -> str:
+    """Return the version, and in a checkout the commit: `0.1.0 (47eb9e38)`."""
+    git = root() / ".git"
+    try:
+        commit = (git / "HEAD").read_text().strip()
+        if commit.startswith("ref: "):
+            commit = (git / commit.removeprefix("ref: ")).read_text().strip()
+    except (OSError, UnicodeDecodeError):  # an image, a work tree beside its repository, packed references
+        return VERSION
+    return f"{VERSION} ({commit[:SHORT]})"
 
 
 def name() -> str:

@@ -10,8 +10,10 @@ from aiohttp import web
 
 from daemon.claude.models import model
 from daemon.claude.request import request
+from daemon.connections import models_of
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
+from daemon.console.model_health import ModelHealth
 from daemon.console.overview import Directory, Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
@@ -22,6 +24,7 @@ from daemon.introduction import elsewhere
 from daemon.kinds import ModelCall
 from daemon.mind.recall import seen_by
 from daemon.mind.wording import SOUL, name_of
+from daemon.project import version
 from daemon.services import Services
 from daemon.slack.access import SLACK
 from daemon.within import state_of
@@ -47,6 +50,7 @@ def show(app: web.Application, services: Services) -> None:
         state=view.state,
         health=view.health,
         ready=services.budget.ready,
+        details=view.details,
         inner=view.inside,
         thinking=services.thinking,
     )
@@ -63,6 +67,8 @@ class View:
         self._slack = slack = services.slack
         self._budget = budget = services.budget
         journal, settings, now = services.journal, services.settings, services.clock.now
+        self._began, self._version = services.clock.steady(), version()
+        self._models = ModelHealth(services.reach, services.claude.availability, now)
         self.inside = Inside(
             journal=journal,
             state=state_of(journal, services.index, slack.places),
@@ -79,17 +85,18 @@ class View:
         """What the journal says, and how well the soul hears."""
         hearing = self._slack.hearing
         metrics = Metrics(self._services.journal)
-        faults = "Things that only an owner can mend; /healthz says which."
+        faults = "Things that are wrong and that no restart mends; /healthz says which."
         metrics.gauge("soul_faults", faults, lambda: len(self._wrong()))
         wanted = "Sockets that are kept (SLACK_CONNECTIONS)."
         metrics.gauge("soul_sockets_wanted", wanted, lambda: hearing.wanted)
         for name, part, help in GAUGES:
-            metrics.gauge(name, help, partial(self._part_of_health, part))
+            metrics.gauge(name, help, partial(self._part_of_hearing, part))
         metrics.counter("soul_events", "Events that Slack sent.", "type", hearing.events)
         opened = "Sockets opened, by what made it necessary."
         metrics.counter("soul_connections", opened, "reason", hearing.opened)
         failed = "Attempts in vain, by what was lacking."
         metrics.counter("soul_connection_failures", failed, "lacking", hearing.failed)
+        self._models.measure(metrics)
         return metrics
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
@@ -112,48 +119,77 @@ class View:
             "spent": today.cost,
             "worth": today.worth,
             "wrong": self._wrong(),
+            "reports": [self._models.told(one) for one in self._models.reports],
             "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
             "inner": self.inside.there,
             "questions": self.overview.waiting,
         }
 
     def health(self) -> Mapping[str, Any]:
-        """`ok` is for whoever restarts it: what is `wrong` no restart can mend, and messages wait for it."""
-        journal, hearing = self._services.journal, self._slack.hearing
+        """`ok`: it hears, remembers, and its models answer. Only with `restart` may a restart help.
+
+        What is `wrong` no restart can mend, and messages wait for it, but where a model is only slow.
+        """
+        journal = self._services.journal
+        reports = self._models.reports
+        restart = self._slack.hearing.deaf or not journal.well
         return {
-            "ok": journal.well and not hearing.deaf,
+            "ok": not restart and all(one.slow for one in reports),
+            "restart": restart,
             "wrong": self._wrong(),
-            "deaf": hearing.deaf,
-            "sockets": hearing.alive,
-            "inbound_age": hearing.inbound_age,
-            "event_age": hearing.event_age,
-            **self._catch_up(),
+            "reports": [self._models.told(one) for one in reports],
+            **self._hearing(),
             "writable": journal.writable,
             "damage": journal.damage,
             "seq": _last(journal),
         }
 
-    def _part_of_health(self, name: str) -> float | None:
-        part: float | None = self.health()[name]
+    def details(self) -> Mapping[str, Any]:
+        """What Health shows beside that: what runs here, for how long, and how its models fare."""
+        services, hearing = self._services, self._slack.hearing
+        return {
+            **self._models.details(),
+            "models": models_of(services.settings),
+            "version": self._version,
+            "uptime": services.clock.steady() - self._began,
+            "sockets": hearing.alive,
+            "sockets_wanted": hearing.wanted,
+        }
+
+    def _hearing(self) -> Mapping[str, Any]:
+        """How well it hears, and what it has still to read."""
+        hearing = self._slack.hearing
+        return {
+            "deaf": hearing.deaf,
+            "sockets": hearing.alive,
+            "inbound_age": hearing.inbound_age,
+            "event_age": hearing.event_age,
+            **self._catch_up(),
+        }
+
+    def _part_of_hearing(self, name: str) -> float | None:
+        part: float | None = self._hearing()[name]
         return part
 
     def _wrong(self) -> Sequence[str]:
-        """What only an owner can mend: of the model's account, the app in Slack, and what may be spent."""
-        return [*self._services.reach.wrong, *self._slack.wrong, *self._budget.wrong]
+        """What an owner is to know: of the models, of the app in Slack, and of what may be spent."""
+        told = [self._models.told(one)["sentence"] for one in self._models.reports]
+        return [*told, *self._slack.wrong, *self._budget.wrong]
 
     def _catch_up(self) -> Mapping[str, Any]:
         """How far what was missed is read; the log says it, too, where it takes long.
 
-        There is none before Slack has said hello for the first time. It runs also while it fails and is tried
-        again: then for long, and the time until which all is read stands still.
+        There is none before Slack has said hello for the first time, or where the daemon never was away. It
+        runs also while it fails and is tried again: then for long, and the time until which all is read
+        stands still.
         """
         if not self._slack.hearing.opened:
             return {"caught_up_until": None, "catching_up": False, "left_to_read": 0}
         catch_up = self._slack.catch_up
         left = 0
-        if catch_up.running:
+        if catch_up.reads_missed:
             left = catch_up.progress.conversations + catch_up.progress.threads
-        return {"caught_up_until": catch_up.until, "catching_up": catch_up.running, "left_to_read": left}
+        return {"caught_up_until": catch_up.until, "catching_up": catch_up.reads_missed, "left_to_read": left}
 
 
 def _no_link(channel: str, ts: str, root: str) -> str:

@@ -14,6 +14,8 @@ WHOLE = frozenset({"unauthorized", "no-credit"})
 """Words of Reply.failure that are true of every model."""
 ACCOUNT = WHOLE | {"forbidden", "unknown-model"}
 """Words of Reply.failure that an owner has to mend; those that are not WHOLE are about one model."""
+EVERYWHERE = WHOLE | {"unreachable"}
+"""Words of Reply.failure that say nothing about one model: an answer of any ends them."""
 SETTINGS: Mapping[Role, str] = {
     "speak": "CLAUDE_MODEL",
     "fast": "CLAUDE_MODEL_FAST",

@@ -16,7 +16,8 @@ import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
-from daemon.claude.failure import FAILURES, Broken, after, detail, failure
+from daemon.claude.availability import Availability
+from daemon.claude.failure import FAILURES, Broken, after, cause, detail, failure
 from daemon.claude.models import cost, model
 from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, plain, request
@@ -70,6 +71,7 @@ class Claude:
         """Models that were found to refuse a schema here, where the table says that they take one."""
         self._faults: dict[str, Fault] = {}
         """What is wrong with the account, as far as the log was told of it, by subject."""
+        self.availability = Availability(clock)
         http = DefaultAioHttpClient(trust_env=not rehearsed)
         self._client = AsyncAnthropic(
             api_key=api_key,
@@ -136,23 +138,31 @@ class Claude:
         Raises only what `hold` and `hear` raise, and cancellation. What is broken off is paid for, too:
         the server never tells how much, so tokens that it had not counted are reckoned from the texts.
         """
-        began = self._clock.steady()
+        began, name = self._clock.steady(), request["model"]
         tries: list[Answer] = []
         sent = request
-        if request["model"] in self._formless:
+        if name in self._formless:
             sent = plain(request)
         while not stop.is_set():
             hold()
-            tries.append(await self._try(sent, hear, began + LONGEST, stop))
-            if tries[-1].failure == "bad-request" and formed(sent):
+            answer = Answer()
+            tries.append(answer)
+            with self.availability.trying(name, answer):
+                await self._try(sent, answer, hear, began + LONGEST, stop)
+            if answer.failure == "bad-request" and formed(sent):
                 sent = plain(request)
                 continue
-            self._learn(request, sent, tries[-1])
-            wait = pause(tries[-1], len(tries))
-            if wait is None or self._clock.steady() + wait - began >= LONGEST:
-                return self._reply(request["model"], tries, began)
+            self._learn(request, sent, answer)
+            wait = pause(answer, len(tries))
+            if wait is not None and self._clock.steady() + wait - began >= LONGEST:
+                wait = None
+            self.availability.tried(name, answer, wait)
+            if wait is None:
+                reply = self._reply(name, tries, began)
+                self.availability.called(reply)
+                return reply
             await self._rest(wait, stop)
-        return replace(self._reply(request["model"], tries, began), outcome="cancelled", failure="")
+        return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
 
     def _learn(self, asked: Mapping[str, Any], sent: Mapping[str, Any], answer: Answer) -> None:
         """A model that answers only without the schema is asked without one, as long as we live."""
@@ -167,9 +177,13 @@ class Claude:
                 await self._clock.sleep(seconds)
 
     async def _try(
-        self, request: Mapping[str, Any], hear: Hear | None, until: float, stop: asyncio.Event
-    ) -> Answer:
-        answer = Answer()
+        self,
+        request: Mapping[str, Any],
+        answer: Answer,
+        hear: Hear | None,
+        until: float,
+        stop: asyncio.Event,
+    ) -> None:
         async with aclosing(self._deltas(request, answer, Patience(self._clock, until, stop))) as deltas:
             async for delta in deltas:
                 if answer.first_text is None:
@@ -178,7 +192,6 @@ class Claude:
                     await hear(delta)
         if answer.complete:
             self._mended(request["model"])
-        return answer
 
     async def _deltas(
         self, request: Mapping[str, Any], answer: Answer, patience: Patience
@@ -202,7 +215,7 @@ class Claude:
             if isinstance(error, Stopped):
                 answer.stop(len(json.dumps(request, ensure_ascii=False)) // CHARACTERS)
                 return
-            answer.failure, answer.after = failure(error), after(error)
+            answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
             self._complain(Fault(failure=answer.failure, model=request["model"]), detail(error, self._key))
 
     def _complain(self, fault: Fault, said: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
+import ssl
+from collections.abc import Iterator
 from http import HTTPStatus
 
 import aiohttp
@@ -33,6 +36,17 @@ SAID = (
     (re.compile(r"^invalid model name", re.I), "unknown-model"),
 )
 """What a 400 says that is the account's fault, and not the request's."""
+
+CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (socket.gaierror, "its name cannot be resolved"),
+    (ssl.SSLCertVerificationError, "its certificate is not valid"),
+    (ssl.SSLError, "TLS fails"),
+    (ConnectionRefusedError, "the connection is refused"),
+    ((TimeoutError, httpx2.TimeoutException), "it is silent for too long"),
+    ((ConnectionError, aiohttp.ServerDisconnectedError), "the connection breaks"),
+    (OSError, "there is no way through the network"),
+)
+"""Errors of the transport, and what each means to an owner; the first that fits."""
 
 
 class Broken(Exception):
@@ -85,6 +99,25 @@ def _meant(said: str) -> str:
         if words.search(said[:300]):
             return word
     return ""
+
+
+def cause(error: BaseException) -> str:
+    """Return what the network or the server did, in a few words without its own text; empty if unknown."""
+    if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
+        return f"HTTP {error.status_code}"
+    for one in _chain(error):
+        for kind, words in CAUSES:
+            if isinstance(one, kind):
+                return words
+    return ""
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error that stands behind all others first."""
+    behind = error.__cause__
+    if behind is not None:
+        yield from _chain(behind)
+    yield error
 
 
 def after(error: BaseException) -> float:

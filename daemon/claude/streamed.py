@@ -33,6 +33,8 @@ class Answer:
     """Did the server say that nothing more comes? Some gateways name no reason then."""
     first_text: float | None = None
     failure: str = ""
+    cause: str = ""
+    """What the network or the server did, in a few words for the owner; empty where nobody can tell."""
     stopped: bool = False
     joining: Joining = field(default_factory=Joining)
     after: float = 0.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -19,6 +19,8 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall, TurnEnded
 
+Samples = Iterable[tuple[Sequence[str], float]]
+"""Label values, and the value that they have."""
 BITE = 200
 """Entries that are read at once; between two bites everybody else may run."""
 
@@ -58,6 +60,10 @@ class Metrics:
     def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
         """Show what somebody counts, by the values of one label."""
         self._registry.register(Kept(name, help, label, kept))
+
+    def samples(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        """Show what this gives when it is asked: a value for each set of label values, and no others."""
+        self._registry.register(Read(name, help, labels, read))
 
     def mount(self, app: web.Application) -> None:
         """Add the route to this application; its guard lets in whoever holds the console's token."""
@@ -107,6 +113,21 @@ class Kept(Collector):
         family = self._family()
         for value, count in self._kept.items():
             family.add_metric([value], count)
+        yield family
+
+
+class Read(Collector):
+    """A gauge whose labels come and go."""
+
+    def __init__(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        self._family = partial(GaugeMetricFamily, name, help, labels=labels)
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """Its values as of now."""
+        family = self._family()
+        for values, value in self._read():
+            family.add_metric(values, value)
         yield family
 
 

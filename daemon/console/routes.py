@@ -58,6 +58,8 @@ class Console:
     "models": {role: model}, "inner": is there an inner life to show?, "questions": how many are open}.
     `health` is {"ok": bool, …}.
     `ready` waits until `state` has nothing to read that takes long.
+    `health` is {"ok": bool, "restart": might a restart help (where it is missing: if not ok)?, …}; `details`
+    are what the page's Health shows besides.
     `inner` tells of the inner life, `thinking` of what is not recorded yet. `patience`: seconds in which a
     reader of the journal must take something; `longest`: seconds that it is sent to them at a stretch.
     """
@@ -67,6 +69,7 @@ class Console:
     state: Callable[[], Mapping[str, Any]]
     health: Callable[[], Mapping[str, Any]]
     ready: Callable[[], Awaitable[None]] = _is_ready
+    details: Callable[[], Mapping[str, Any]] = dict
     inner: Inside | None = None
     thinking: Thinking = field(default_factory=Thinking)
     patience: float = PATIENCE
@@ -80,6 +83,7 @@ def mount(app: web.Application, console: Console) -> None:
     get("/", views.page)
     get("/healthz", views.health)
     get("/console/state", views.state)
+    get("/console/health", views.details)
     get("/console/journal", views.journal, allow_head=False)
     get(f"/console/calls/{{seq:{SEQ.pattern}}}", views.call)
     get("/console/threads/{key}", views.thread)
@@ -115,9 +119,13 @@ class Views:
         """For whoever restarts the daemon: 503 when it does not hear or cannot remember."""
         health = self._console.health()
         status = 200
-        if not health["ok"]:
+        if health.get("restart", not health["ok"]):
             status = 503
         return web.json_response(health, status=status)
+
+    async def details(self, _request: web.Request) -> web.Response:
+        """What Health shows beside that, for whoever holds the console's token."""
+        return web.json_response(self._console.details())
 
     async def state(self, _request: web.Request) -> web.Response:
         """Who is here, what of the world is rehearsed, and what was spent today."""

@@ -130,7 +130,7 @@ async def port(host: str, number: int, path: Path) -> Finding:
 
 
 def _held(held: str, health: Mapping[str, Any]) -> Finding:
-    if not health["ok"]:
+    if health.get("restart", not health["ok"]):
         return ill("port", f"{held} is not well: {health}. Look at its log")
     wrong = health.get("wrong")
     if wrong:

@@ -1,4 +1,4 @@
-"""Tells an owner, in a direct message, what of the soul's needs mending. Nothing of it is remembered."""
+"""Tells an owner, in a direct message, what needs mending or is away. Nothing of it is remembered."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
 
+TEXTS = ("mend", "away", "slow")
+"""The owner's texts that may say it, below prompts/sentences/."""
+
 
 async def noticing(turn: Turn) -> WorkingMemory:
     """Say it."""
-    words = worded(turn, "prompts/sentences/mend", what=str(turn.params["what"]))
+    text = turn.params.get("text")
+    if text not in TEXTS:
+        text = TEXTS[0]
+    words = worded(turn, f"prompts/sentences/{text}", what=str(turn.params["what"]))
     await turn.say(words)
     return working_memory(())
 
@@ -17,6 +23,6 @@ async def noticing(turn: Turn) -> WorkingMemory:
 PROCESS = MentalProcess(
     name="noticing",
     run=noticing,
-    called="something of the soul needs mending by its owner",
-    texts={"prompts/sentences/mend": Words({"what"}, "what")},
+    called="something of the soul needs mending by its owner, or a model is away",
+    texts={f"prompts/sentences/{text}": Words({"what"}, "what") for text in TEXTS},
 )

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.claude.account import EVERYWHERE
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
@@ -22,7 +23,7 @@ from daemon.ports import Hear, Role
 from daemon.reply import Reply
 from daemon.soul.alarm import alarm
 from daemon.soul.ledger import Ledger
-from daemon.soul.reach import EVERYWHERE, USABLE
+from daemon.soul.reach import USABLE
 from daemon.soul.stretches import Parts, parts_of
 from daemon.soul.world import World
 
@@ -133,6 +134,7 @@ class Calling:
             hear = None  # half answers would pile up while it lasts
         root = root_of(execution.thread)
         self._purse.enter_context(self._world.gauge.calling(root))
+        self._purse.enter_context(self._world.reach.calling(self.model, root))
         amount = llm.reserve(self.request, self._size)
         reached = None
         if self._wanted.ledger:

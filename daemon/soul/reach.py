@@ -1,4 +1,4 @@
-"""Whether the models can be reached: what is wrong with the account, and when it is tried next.
+"""Whether the models can be reached: what is wrong with each, who waits for it, and when it is tried next.
 
 Calls are noted here as they are made. What is known is in memory and may be lost: the waits are in the
 journal, and every life begins with one probe.
@@ -6,16 +6,21 @@ journal, and every life begins with one probe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from daemon.claude.account import ACCOUNT, WHOLE, Fault, advice, settings_of
+from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
+from daemon.claude.availability import ANY, SLOW, Availability, Failing
+from daemon.claude.models import is_known
+from daemon.engine.event import Entry
+from daemon.engine.keys import root_of
 from daemon.engine.kinds import Outage
 from daemon.engine.reading import Reading
-from daemon.kinds import ModelCall
+from daemon.kinds import ModelCall, Said
 from daemon.ports import Clock, Role
+from daemon.soul.model_report import ModelReport, late_words, no_answer
 
-EVERYWHERE = WHOLE | {"unreachable"}
-"""Failures that are true of every model."""
 PROBE = 60.0
 """Seconds from one probe to the next, while the account is at fault."""
 LATER = 300.0
@@ -26,11 +31,22 @@ USABLE = frozenset({"ok", "cut", "refused"})
 
 
 class Reach:
-    """What the newest calls tell. `models` are those that are configured, by role."""
+    """What the newest calls tell. `models` are those that are configured, by role; `availability` is what
+    the client knows of each of them."""
 
-    def __init__(self, journal: Reading, clock: Clock, models: Mapping[Role, str]) -> None:
+    def __init__(
+        self,
+        journal: Reading,
+        clock: Clock,
+        models: Mapping[Role, str],
+        availability: Availability | None = None,
+    ) -> None:
+        self._journal = journal
         self._clock = clock
         self._models = dict(models)
+        self._availability = availability or Availability(clock)
+        self._calling = Counter[tuple[str, str]]()
+        """Calls on their way, by model and root."""
         self._faults: dict[str, tuple[Fault, float]] = {}
         """What is wrong, by subject, and since when, as far as this life knows."""
         self._slots: dict[str, float] = {}
@@ -38,7 +54,11 @@ class Reach:
         self._quiet: dict[tuple[str, str], float] = {}
         """Until when an owner need not be told of a subject."""
         for waiting in journal.pending(Outage):
-            self._note(Fault(failure=waiting.event.reason, model=waiting.event.subject))
+            fault = Fault(failure=waiting.event.reason, model=waiting.event.subject)
+            self._note(fault)
+            if fault.model == ANY or fault.model in self._models.values():
+                for first in journal.sound([waiting.event.since or waiting.seq]):
+                    self._availability.remember(fault.model, fault.failure, first.at)
 
     def noted(self, call: ModelCall) -> None:
         """A call was made."""
@@ -69,24 +89,104 @@ class Reach:
         self._slots[fault.subject] = slot
         return slot - now
 
+    @contextmanager
+    def calling(self, model: str, root: str) -> Iterator[None]:
+        """While inside, a call of this model is on its way for the conversation `root`."""
+        self._calling[model, root] += 1
+        try:
+            yield
+        finally:
+            self._calling[model, root] -= 1
+            if not self._calling[model, root]:
+                del self._calling[model, root]
+
     @property
-    def wrong(self) -> Sequence[str]:
-        """What is wrong with the account, and what its owner can do: a sentence or two for each fault."""
-        return [self.advice(fault) for fault, _ in self._faults.values()]
+    def reports(self) -> Sequence[ModelReport]:
+        """What is wrong with the models now: those that do not answer first, then those that are slow."""
+        alike: dict[str, list[Failing]] = {}
+        for failing in sorted(self._availability.failing, key=self._rank):
+            alike.setdefault(_matter(failing), []).append(failing)
+        return [*map(self._away, alike.values()), *self._late()]
+
+    def _rank(self, failing: Failing) -> int:
+        """The place of a model among the roles: the one that speaks comes first."""
+        models = list(self._models.values())
+        if failing.model in models:
+            return models.index(failing.model)
+        return len(models)
+
+    def _away(self, alike: Sequence[Failing]) -> ModelReport:
+        """The report on models of which the same is true."""
+        models = [one.model for one in alike]
+        last = alike[-1]
+        if last.failure in ACCOUNT:
+            what = self.advice(Fault(failure=last.failure, model=last.model))
+        else:
+            what = no_answer(models, last.failure, last.cause)
+        waits = self._waits(models)
+        now = self._clock.now()
+        due = [*self._availability.next_tries(models), *(wait.event.due for wait in waits)]
+        return ModelReport(
+            models=[model for model in models if model != ANY],
+            failure=last.failure,
+            what=what,
+            since=min(one.since for one in alike),
+            seen=now,
+            waiting=self._waiting(models, waits),
+            next_try=max(min(due), now) if due else None,
+        )
+
+    def _late(self) -> Iterator[ModelReport]:
+        """The reports on models that answer, but slowly."""
+        failing = {one.model for one in self._availability.failing}
+        for slow in self._availability.slow:
+            if slow.model not in failing:
+                yield ModelReport(
+                    models=[slow.model],
+                    failure="",
+                    what=late_words([slow.model], SLOW),
+                    since=slow.since,
+                    seen=slow.seen,
+                    waiting=self._waiting([slow.model], ()),
+                    is_usual=not is_known(slow.model),
+                )
+
+    def _waits(self, models: Collection[str]) -> Sequence[Entry[Outage]]:
+        """The executions that wait for one of these models, or for any."""
+        waiting = self._journal.pending(Outage)
+        if ANY in models:
+            return waiting
+        return [wait for wait in waiting if wait.event.subject == ANY or wait.event.subject in models]
+
+    def _waiting(self, models: Collection[str], waits: Iterable[Entry[Outage]]) -> int:
+        """How many people have said something that waits for one of these models."""
+        roots = {root_of(wait.thread) for wait in waits}
+        roots.update(root for model, root in self._calling if ANY in models or model in models)
+        if not roots:
+            return 0
+        said = self._journal.pending(Said)
+        return len({one.event.user for one in said if root_of(one.thread) in roots and not one.event.bot})
 
     def advice(self, fault: Fault) -> str:
         """What to do about it, with the settings' names."""
         return advice(fault, settings_of(fault.model, self._models))
 
-    def may_tell(self, owner: str, fault: Fault) -> bool:
+    def may_tell(self, owner: str, subject: str) -> bool:
         """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
-        return self._clock.steady() >= self._quiet.get((owner, fault.subject), 0.0)
+        return self._clock.steady() >= self._quiet.get((owner, subject), 0.0)
 
-    def told(self, owner: str, fault: Fault, until: float) -> None:
+    def told(self, owner: str, subject: str, until: float) -> None:
         """This owner need not be asked for until then."""
-        self._quiet[owner, fault.subject] = until
+        self._quiet[owner, subject] = until
 
 
 def fault_of(call: ModelCall) -> Fault:
     """What a call failed at; without a word where it did not."""
     return Fault(failure=call.failure, model=call.model)
+
+
+def _matter(failing: Failing) -> str:
+    """What models have in common that are told of together."""
+    if failing.failure in ACCOUNT:
+        return Fault(failure=failing.failure, model=failing.model).subject
+    return failing.failure

@@ -29,7 +29,7 @@ ACCOUNT = (
     rule(
         "unauthorized: an owner who was told knows it after a restart, too",
         "soul/alarm.py",
-        "if last is None or _is_news(world, fault, last):",
+        "if last is None or _is_news(world, notice, last):",
         "if True:",
         f"{LATER}test_after_a_restart_it_is_known_still_and_probed_at_once",
     ),

@@ -13,6 +13,7 @@ BROKEN = "tests/stories/test_status.py::test_where_slack_does_not_take_it_it_is_
 STRUCK = "tests/stories/test_faults.py::test_every_message_is_answered_once"
 LONG = "tests/stories/test_long.py::"
 MODEL = "tests/stories/test_model.py::"
+AWAY = "tests/stories/test_model_away.py::"
 BREAKS = "tests/stories/test_model_breaks.py::"
 TROUBLE = "tests/stories/test_trouble.py::"
 ATTEMPTS = "tests/slack/test_socket_attempts.py::"
@@ -173,6 +174,27 @@ THINKING = (
         f"{MODEL}test_who_wants_to_be_left_alone_for_long_is_asked_again_by_timer",
     ),
     rule(
+        "failing: its owner reads of it from the first failed try on",
+        "claude/client.py",
+        "            self.availability.tried(name, answer, wait)\n",
+        "",
+        f"{AWAY}test_a_server_that_fails_is_reported_from_the_first_failed_try",
+    ),
+    rule(
+        "failing: until a call succeeds",
+        "claude/availability.py",
+        "                del self._failing[name]\n",
+        "                pass\n",
+        f"{AWAY}test_a_report_ends_when_a_call_succeeds",
+    ),
+    rule(
+        "failing: after a restart, too",
+        "soul/reach.py",
+        "                    self._availability.remember(fault.model, fault.failure, first.at)\n",
+        "                    pass\n",
+        f"{AWAY}test_after_a_restart_it_is_reported_from_the_first_probe",
+    ),
+    rule(
         "overloaded: it is asked again",
         "claude/retry.py",
         "or tries >= TRIES or",
@@ -249,6 +271,13 @@ THINKING = (
         "self._scope.world.clock.steady() - self._grows_since",
         "self._scope.world.clock.now() - (self.intent.at if self.intent else 0.0)",
         f"{LONG}test_so_it_does_where_the_time_of_the_machine_is_set_back_meanwhile",
+    ),
+    rule(
+        "late: its owner reads of it before the first word has come",
+        "claude/availability.py",
+        "            self._time(attempt, is_over=False)\n",
+        "            pass\n",
+        f"{AWAY}test_a_slow_model_is_reported_before_its_first_word_and_until_one_comes_in_time",
     ),
     rule(
         "malformed: what has no dialogue is asked for plainly",

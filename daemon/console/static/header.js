@@ -2,6 +2,7 @@
 
 import { byId, el } from "./dom.js";
 import { cents, money } from "./format.js";
+import { standing } from "./reports.js";
 
 /** Show what GET /console/state says. */
 export function showState(state) {
@@ -14,8 +15,17 @@ export function showState(state) {
   byId("asked").textContent = state.questions ?? "";
   byId("asked").hidden = !state.questions;
   byId("unwell").hidden = !state.wrong?.length;
-  byId("wrong").textContent = (state.wrong ?? []).join(" ");
-  byId("wrong").hidden = !state.wrong?.length;
+  showWrong(state);
+}
+
+/** What an owner is to know. It is read aloud, so the same words are not written anew. */
+function showWrong({ wrong = [], reports = [] }) {
+  const local = new Map(reports.map((report) => [report.sentence, standing(report)]));
+  const words = wrong.map((what) => local.get(what) ?? what).join(" ");
+  const place = byId("wrong");
+  if (place.textContent !== words) place.textContent = words;
+  place.hidden = !words;
+  place.classList.toggle("slow", wrong.length > 0 && wrong.length === reports.filter(({ slow }) => slow).length);
 }
 
 export function showConnection(up) {

@@ -1,8 +1,10 @@
 // How the daemon fares, in sentences: what is well, what is wrong, and what to do.
 
 import { el } from "./dom.js";
-import { clock, count, several, since } from "./format.js";
+import { clock, count, seconds, several, since } from "./format.js";
+import { ERRORS } from "./outcomes.js";
 import { ask, Unreachable } from "./reach.js";
+import { standing } from "./reports.js";
 
 /** Seconds of silence that are worth a word. */
 const QUIET = 90;
@@ -20,21 +22,24 @@ export class Health {
 
   async refresh() {
     try {
-      this.show(sentences(await ask("/healthz")));
+      const [health, details] = await Promise.all([ask("/healthz"), ask("/console/health")]);
+      this.show(sentences(health, details), facts(details));
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       this.show([bad("The daemon does not answer.", "Is it running? Start it with “make run”, or look at its log. This page tries again by itself.")]);
     }
   }
 
-  show(told) {
-    this.body.replaceChildren(...told.map(({ tone, what, then }) => el("li", { dataset: { tone } }, el("p", {}, el("b", {}, what)), then && el("p", {}, then))));
+  show(told, known = []) {
+    const items = told.map(({ tone, what, then }) => el("li", { dataset: { tone } }, el("p", {}, el("b", {}, what)), then && el("p", {}, then)));
+    const rows = known.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+    this.body.replaceChildren(...items, ...(rows.length ? [el("li", { className: "known-facts" }, el("dl", {}, rows))] : []));
   }
 }
 
-/** What GET /healthz says, in words: what is wrong comes first. */
-export function sentences(health) {
-  const told = [writing(health), hearing(health), silence(health), catchingUp(health), ...health.wrong.map((what) => bad("Only you can mend this.", what))];
+/** What GET /healthz says, and GET /console/health of the models, in words: what is wrong comes first. */
+export function sentences(health, details) {
+  const told = [...models(details), ...elsewhere(health), writing(health), hearing(health), silence(health), catchingUp(health)];
   const found = told.filter(Boolean);
   const rank = { bad: 0, warn: 1, good: 2 };
   return found.sort((a, b) => rank[a.tone] - rank[b.tone]);
@@ -43,6 +48,40 @@ export function sentences(health) {
 const good = (what, then = "") => ({ tone: "good", what, then });
 const warn = (what, then) => ({ tone: "warn", what, then });
 const bad = (what, then) => ({ tone: "bad", what, then });
+
+const ACCOUNT = new Set(["unauthorized", "no-credit", "forbidden", "unknown-model"]);
+
+function models({ reports = [], latency }) {
+  if (reports.length) return reports.map(model);
+  return latency?.calls ? [good("The models answer.", "The last call of each was answered.")] : [];
+}
+
+function model(report) {
+  if (report.slow) return warn("A model is slow.", standing(report));
+  return bad(ACCOUNT.has(report.failure) ? "Only you can mend this." : "A model does not answer.", standing(report));
+}
+
+/** What is wrong beside the models. */
+function elsewhere({ wrong, reports = [] }) {
+  const told = new Set(reports.map(({ sentence }) => sentence));
+  return wrong.filter((what) => !told.has(what)).map((what) => bad("Only you can mend this.", what));
+}
+
+/** Names and values of what GET /console/health says besides. */
+function facts({ models, version, uptime, sockets, sockets_wanted: wanted, latency, errors }) {
+  if (!models) return [];
+  const failed = Object.entries(errors).map(([kind, times]) => `${ERRORS[kind] ?? kind}: ${count(times)}`);
+  return [
+    ["Models", Object.entries(models).map(([role, name]) => el("span", {}, `${ROLES[role] ?? role}: `, el("code", {}, name)))],
+    ["Version", version],
+    ["Runs for", since(Date.now() / 1000 - uptime)],
+    ["Connections to Slack", `${sockets} of ${wanted}`],
+    ["A call takes", latency.calls ? `${seconds(latency.median)} (median), ${seconds(latency.most)} (95 %), of ${latency.calls > 1 ? "the last " : ""}${several(latency.calls, "answered call")}` : "No call was answered since the start."],
+    ["Errors since the start", failed.length ? failed.join(", ") : "none"],
+  ];
+}
+
+const ROLES = { speak: "speaks", fast: "chooses and checks", expert: "knows best", fallback: "stands in" };
 
 function writing({ writable, damage, seq }) {
   if (damage) return bad("A part of the journal cannot be read.", damage);
@@ -62,5 +101,5 @@ function silence({ deaf, inbound_age: age }) {
 
 function catchingUp({ catching_up: catching, left_to_read: left, caught_up_until: until }) {
   if (catching) return warn("It reads what was said while it was away.", left ? `${several(left, "place")} are left. What it finds there is answered as it comes.` : "What it finds there is answered as it comes.");
-  return until ? good("It has read all that was said while it was away.", `All is read that was said until ${clock(until)}.`) : null;
+  return until ? good("It has missed nothing.", `All is read that was said until ${clock(until)}.`) : null;
 }

@@ -23,6 +23,8 @@ const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health
 const TOLD = new Set(["model-call", "asked", "answered", "withdrawn", "turn-ended"]);
 /** What stands there where there is neither a link nor a local workspace. */
 const HOME = "threads";
+/** Milliseconds after which the header is looked at again, though nothing was written: a model may be away. */
+const LOOK = 10_000;
 let due = 0;
 let linked = null;
 const asked = location.hash.slice(1);
@@ -71,6 +73,13 @@ async function refresh() {
   if (state.rehearsed.model) await tour.offer(state);
   linked ??= views.current ? true : openLink(asked); // who turned elsewhere meanwhile stays there
   if (!state.rehearsed.workspace && !views.current) views.show(HOME);
+}
+
+/** What stands in the header, as it is by now. */
+async function lookAgain() {
+  if (document.hidden) return;
+  const state = await ask("/console/state");
+  if (state.rehearsed) showState(state);
 }
 
 /** Many entries at once ask for one look at the purse. */
@@ -244,5 +253,6 @@ async function openEntry(seq) {
 }
 
 addEventListener("hashchange", () => openLink(location.hash.slice(1)));
+setInterval(lookAgain, LOOK);
 journal.follow();
 if (views.has(viewIn(asked))) linked = openView(asked);

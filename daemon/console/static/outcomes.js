@@ -20,6 +20,20 @@ const FAILURES = {
   "server-error": "The model's server failed.",
 };
 
+/** The same in a list of counts. */
+export const ERRORS = {
+  unreachable: "not reached",
+  overloaded: "overloaded",
+  "rate-limited": "rate limit",
+  unauthorized: "key refused",
+  "no-credit": "no credit",
+  forbidden: "model not allowed",
+  "unknown-model": "no such model",
+  "bad-request": "request refused",
+  "broken-stream": "answer broke off",
+  "server-error": "server error",
+};
+
 const TURNS = {
   completed: ["ends the turn", ""],
   suspended: ["waits", "for an answer; it goes on when one comes"],

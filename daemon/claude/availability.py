@@ -1,0 +1,170 @@
+"""Which models answer, as the client learns it try by try: what fails, what is slow, how long calls take.
+
+It is kept in memory: that a person waits, and until when, stands in the journal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from daemon.claude.account import ACCOUNT, EVERYWHERE
+from daemon.claude.retry import PASSING
+from daemon.claude.streamed import Answer
+from daemon.ports import Clock
+from daemon.reply import Reply
+
+REPORTED = PASSING | ACCOUNT | {"bad-request"}
+"""Words of Reply.failure that say that a model does not answer."""
+SLOW = 20.0
+"""Seconds from a request to the first word of its answer; a model that takes longer is slow."""
+RECENT_CALLS = 100
+"""Answered calls whose durations are kept."""
+ANY = ""
+"""Stands for every model in a failure that says nothing about one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A model whose calls fail since `since` (Unix seconds); `failure` and `cause` are those of the last."""
+
+    model: str
+    failure: str
+    since: float
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slow:
+    """A model whose first words have come late since `since`, and did so last at `seen` (Unix seconds)."""
+
+    model: str
+    since: float
+    seen: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attempt:
+    """A request on its way: sent at `at` (Unix seconds), at `sent` on the steady clock."""
+
+    model: str
+    answer: Answer
+    at: float
+    sent: float
+
+
+class Availability:
+    """The newest outcome of each model's calls, by its name."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failing: dict[str, Failing] = {}
+        self._slow: dict[str, Slow] = {}
+        self._attempts: set[Attempt] = set()
+        self._retries: list[tuple[str, float]] = []
+        """Models and when a call that failed is sent again (Unix seconds)."""
+        self.errors = Counter[str]()
+        """Tries that failed since the start, by words of Reply.failure."""
+        self.durations = deque[float](maxlen=RECENT_CALLS)
+        """Seconds that the last answered calls took, with all their tries."""
+
+    # What the client tells
+
+    @contextmanager
+    def trying(self, model: str, answer: Answer) -> Iterator[None]:
+        """While inside, a request is on its way; its `answer` fills as it comes in."""
+        now = self._clock
+        attempt = Attempt(model=model, answer=answer, at=now.now(), sent=now.steady())
+        self._attempts.add(attempt)
+        try:
+            yield
+        finally:
+            self._attempts.discard(attempt)
+        if answer.first_text is not None or not answer.failure:
+            self._time(attempt, is_over=not answer.stopped)
+
+    def tried(self, model: str, answer: Answer, pause: float | None) -> None:
+        """Note how a try ended; one that failed is sent again in `pause` seconds, or (None) not at all."""
+        if answer.failure:
+            self.errors[answer.failure] += 1
+            self._fail(model, answer.failure, answer.cause)
+            if pause is not None:
+                now = self._clock.now()
+                self._retries = [(name, at) for name, at in self._retries if at > now]
+                self._retries.append((model, now + pause))
+        elif not answer.stopped:
+            self._mend(model)
+
+    def called(self, reply: Reply) -> None:
+        """Note how long a call took."""
+        if reply.outcome in ("ok", "cut", "refused"):
+            self.durations.append(reply.seconds)
+
+    def remember(self, model: str, failure: str, since: float) -> None:
+        """Note a failure of an earlier start, which no success has ended. `model` may be ANY."""
+        known = self._failing.get(model)
+        if failure in REPORTED and (known is None or since < known.since):
+            self._failing[model] = Failing(model=model, failure=failure, since=since)
+
+    def _fail(self, model: str, failure: str, cause: str) -> None:
+        if failure not in REPORTED:
+            return
+        since = self._clock.now()
+        for before in (self._failing.pop(model, None), self._failing.pop(ANY, None)):
+            if before:
+                since = min(since, before.since)
+        self._failing[model] = Failing(model=model, failure=failure, since=since, cause=cause)
+
+    def _mend(self, model: str) -> None:
+        """An answer ends what failed of this model, and what was true of every model."""
+        for name, failing in list(self._failing.items()):
+            if name in (model, ANY) or failing.failure in EVERYWHERE:
+                del self._failing[name]
+        self._retries = [(name, at) for name, at in self._retries if name != model]
+
+    def _time(self, attempt: Attempt, *, is_over: bool) -> None:
+        """Learn from how long the first word took, or has taken so far."""
+        first = attempt.answer.first_text
+        known = first is not None or is_over
+        if first is None:
+            first = self._clock.steady()
+        if first - attempt.sent > SLOW:
+            self._late(attempt, first)
+        elif known:
+            self._slow.pop(attempt.model, None)
+
+    def _late(self, attempt: Attempt, first: float) -> None:
+        seen = attempt.at + first - attempt.sent
+        before = self._slow.get(attempt.model)
+        if before is None:
+            self._slow[attempt.model] = Slow(model=attempt.model, since=attempt.at, seen=seen)
+        else:
+            self._slow[attempt.model] = replace(before, seen=max(before.seen, seen))
+
+    # What is asked of it
+
+    @property
+    def failing(self) -> Sequence[Failing]:
+        """The models of which no call has succeeded since one failed."""
+        return list(self._failing.values())
+
+    @property
+    def slow(self) -> Sequence[Slow]:
+        """The slow ones; a call whose first word is late already counts before it has come."""
+        for attempt in sorted(self._attempts, key=attrgetter("sent")):
+            self._time(attempt, is_over=False)
+        return list(self._slow.values())
+
+    def next_tries(self, models: Collection[str]) -> Sequence[float]:
+        """When calls of these models are sent again (Unix seconds); now, where one is on its way."""
+        now = self._clock.now()
+        due = [at for name, at in self._retries if at > now and self._is_one(name, models)]
+        if any(self._is_one(attempt.model, models) for attempt in self._attempts):
+            due.append(now)
+        return due
+
+    def _is_one(self, model: str, models: Collection[str]) -> bool:
+        return ANY in models or model in models

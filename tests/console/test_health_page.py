@@ -1,0 +1,80 @@
+"""An owner sees on the page that a model is away: in the header, and in Health with all that is known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import ViewportSize, expect
+
+from rehearsal.people import BOB
+from tests.attention import until
+from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.theatre import theatre
+from tests.soak import SOAK, later
+
+pytestmark = IN_A_BROWSER
+
+SIZE = ViewportSize(width=1440, height=900)
+WHY = "No answer from claude-sonnet-5-5: the server fails (HTTP 502)."
+TRIED = r"Since \d\d:\d\d\. One person waits for an answer\. (The next try comes at|It is being tried now)"
+
+
+@pytest.mark.parametrize("width", [1440, later(1024), later(390)])
+async def test_the_header_and_health_say_that_a_model_is_away_until_it_answers(
+    tmp_path: Path, width: int, browser: Browsing
+) -> None:
+    async with theatre(tmp_path) as (soul, model), browser() as chromium:
+        page = await chromium.new_page(viewport=ViewportSize(width=width, height=900))
+        said = {"channel": "D0BOB000001", "text": "Hello"}
+        as_bob = {"Authorization": f"Bearer {BOB.token}"}
+        post = f"{soul.url}/api/chat.postMessage"
+        model.faults.switch("failing")
+        await page.request.post(post, data=said, headers=as_bob)
+        await until(lambda: model.requests)
+        await page.goto(f"{soul.url}/#health")
+        header, health = page.locator("#wrong"), page.locator(".health")
+        await expect(header).to_contain_text(WHY)
+        await expect(header).to_contain_text(re.compile(TRIED))
+        await expect(health.locator("[data-tone=bad]")).to_contain_text(f"A model does not answer.{WHY}")
+        await expect(health.locator("[data-tone=bad]")).to_contain_text(re.compile(TRIED))
+        await expect(page.locator("#unwell")).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        model.faults.all_off()
+        await page.request.post(post, data=said | {"text": "And now?"}, headers=as_bob)
+        await expect(header).to_be_hidden()
+        await expect(health).to_contain_text("The models answer.")
+        facts = health.locator(".known-facts")
+        await expect(facts).to_contain_text("speaks: claude-sonnet-5-5")
+        await expect(facts).to_contain_text(re.compile(r"Version0\.\d"))
+        await expect(facts).to_contain_text("Runs for")
+        await expect(facts).to_contain_text("Connections to Slack2 of 2")
+        await expect(facts).to_contain_text(re.compile(r"\(median\), .+ \(95 %\), of .*answered call"))
+        await expect(facts).to_contain_text(re.compile(r"server error: \d"))
+
+
+@SOAK
+async def test_the_header_learns_of_it_by_itself(tmp_path: Path, browser: Browsing) -> None:
+    async with theatre(tmp_path) as (soul, model), browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(soul.url)
+        await expect(page.locator("#soul")).to_have_text("Claudius")
+        await page.route("**/console/journal*", lambda _: None)  # nothing that it hears of
+        await page.reload()
+        model.faults.switch("failing")
+        said = {"channel": "D0BOB000001", "text": "Hello"}
+        as_bob = {"Authorization": f"Bearer {BOB.token}"}
+        await page.request.post(f"{soul.url}/api/chat.postMessage", data=said, headers=as_bob)
+        await expect(page.locator("#wrong")).to_contain_text(WHY)
+
+
+async def test_health_says_nothing_of_a_time_away_where_there_was_none(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with theatre(tmp_path) as (soul, _), browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(f"{soul.url}/#health")
+        await expect(page.locator(".health")).to_contain_text("It hears.")
+        await expect(page.locator(".health")).not_to_contain_text("away")
+        await expect(page.locator(".health")).not_to_contain_text("left")
