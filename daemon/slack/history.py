@@ -82,7 +82,7 @@ class History:
                     root = [message]
                 else:
                     last.append(message)
-        while len(last) > 1 and sum(len(one.text) for one in last) > LONGEST_THREAD:
+        while len(last) > 1 and sum(len(one.whole) for one in last) > LONGEST_THREAD:
             last.popleft()
         return root + list(last)
 
@@ -103,7 +103,7 @@ class History:
                 continue
             if command(message, self.workspace.me):
                 continue
-            size += len(message.text)
+            size += len(message.whole)
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
             heard.append(await self._heard(context_key(thread, message.ts), message))

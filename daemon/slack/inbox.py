@@ -227,7 +227,7 @@ class Inbox:
             await self.audiences.note(message)
         key, event = self._written(message, address, words)
         entry = await write_down(self._journal, known, event, key)
-        if message.files and not entry.event.files:  # its mention came first, without them
+        if _shows_more(message, words, entry.event):  # its mention came first, without that
             whole = kinds.Heard(**words, note="edited")
             await write_down(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
@@ -307,6 +307,13 @@ class Inbox:
     def _where(self, message: Message) -> str:
         """What the keys of a message name it by. An event of a shared channel may name another team."""
         return f"{self._me.team}:{message.channel}:{message.ts}"
+
+
+def _shows_more(message: Message, words: Words, written: kinds.Said) -> bool:
+    """True if what was written down lacks the files of this message, or what it shows besides its text."""
+    if message.files and not written.files:
+        return True
+    return bool(message.rest) and len(words["text"]) > len(written.text)
 
 
 def _to_wake(written: Iterable[Taken | None]) -> set[str]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from daemon.engine.writable import writable
 from daemon.kinds import SharedFile
-from daemon.slack.payload import Malformed, identity, object_in, part, parts, stamp, told
+from daemon.slack.content import content_of
+from daemon.slack.payload import Malformed, identity, object_in, part, stamp, told
 from daemon.slack.text import mentioned, named
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
@@ -30,6 +31,7 @@ class Message:
     """What someone said, changed or took back.
 
     `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
+    `text` is what they wrote, `rest` what they show with it: a forwarded message, a table, a preview.
     `name` is what a bot calls itself. `change` is empty, edited or deleted; `changed` the ts of that.
     """
 
@@ -43,8 +45,14 @@ class Message:
     text: str
     files: tuple[SharedFile, ...]
     called: bool
+    rest: str = ""
     change: str = ""
     changed: str = ""
+
+    @property
+    def whole(self) -> str:
+        """All that it shows."""
+        return "\n".join(filter(None, (self.text, self.rest)))
 
     @property
     def author(self) -> str:
@@ -58,7 +66,7 @@ class Message:
 
     @property
     def mentions(self) -> frozenset[str]:
-        """Whom it mentions."""
+        """Whom its author mentions."""
         return mentioned(self.text)
 
 
@@ -109,6 +117,7 @@ def said(
     root = ts
     if message.get("thread_ts"):
         root = stamp(message, "thread_ts")
+    content = content_of(message)
     return Message(
         channel=channel,
         kind=kind,
@@ -117,8 +126,9 @@ def said(
         user=user,
         bot=bot,
         name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
-        text=_words(message),
-        files=tuple(map(shared_file, parts(message, "files"))),
+        text=writable(content.text),
+        rest=writable(content.besides),
+        files=tuple(map(shared_file, content.files)),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
@@ -168,7 +178,7 @@ def _edit(event: Mapping[str, Any]) -> Message | None:
     edited = object_in(new, "edited")
     if not edited or new.get("bot_id"):
         return None
-    if old and _words(old) == _words(new):
+    if old and _shown(old) == _shown(new):
         return None
     return _told_by(event, new, "edited", stamp(edited, "ts"))
 
@@ -190,14 +200,10 @@ def _kind(event: Mapping[str, Any]) -> str:
     return kind
 
 
-def _words(message: Mapping[str, Any]) -> str:
-    """The text; a bot's alert often has none but in its attachments."""
-    text = message.get("text")
-    if not text:
-        text = "\n".join(told(one, "fallback", "text") for one in parts(message, "attachments"))
-    if not isinstance(text, str):
-        raise Malformed("a text that is no text")
-    return writable(text)
+def _shown(message: Mapping[str, Any]) -> tuple[str, str]:
+    """What people see of a message, but for the previews of its links."""
+    content = content_of(message)
+    return content.text, content.rest
 
 
 def reaction_of(event: Mapping[str, Any]) -> Reaction | None:

@@ -116,7 +116,7 @@ class People:
         return Words(
             user=message.author,
             name=message.name or self.known(message.author) or nobody,
-            text=readable(message.text, self._names),
+            text=readable(message.whole, self._names),
             ts=message.ts,
             bot=message.by_bot,
             files=message.files,
@@ -174,7 +174,7 @@ class People:
     def _worth_asking(self, message: Message) -> list[str]:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
         author = message.author
-        unknown = [id for id in unnamed(message.text) if id not in self._names]
+        unknown = [id for id in unnamed(message.whole) if id not in self._names]
         if message.name or author in self._names:
             return self._thrift.choose(unknown)
         if author in unknown:

@@ -15,6 +15,8 @@ NAME = 80
 """Characters of a name that are read."""
 REFERENCE = re.compile(r"<([^<>\n]+)>")
 MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
+UNLABELLED = re.compile(r"<@([A-Z0-9]+)>")
+"""Somebody whose name does not stand beside the id, which is how Slack sends it: it must be asked for."""
 CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
 """A channel without a label, which is how Slack sends it: its name must be asked for."""
 
@@ -36,7 +38,7 @@ def without_mention(text: str, person: str) -> str:
 
 def unnamed(text: str) -> list[str]:
     """The ids in a text whose names a reader needs, each once: first people, then channels."""
-    return list(dict.fromkeys(MENTION.findall(text) + CHANNEL.findall(text)))
+    return list(dict.fromkeys(UNLABELLED.findall(text) + CHANNEL.findall(text)))
 
 
 def readable(text: str, names: Mapping[str, str]) -> str:

@@ -1,0 +1,338 @@
+"""The text of Slack's blocks, as mrkdwn: a line each. Pure.
+
+A block of a type that is not known here gives the texts that stand in it; blocks without any are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from daemon.slack.payload import parts, told
+
+Node = Mapping[str, Any]
+
+DEEPEST = 12
+"""Levels of nesting that are read."""
+INDENT = "    "
+"""Of a list within a list."""
+QUOTED = "> "
+TEXTUAL = frozenset(
+    {"text", "title", "name", "label", "alt_text", "fallback", "pretext", "subtitle", "description"}
+    | {"body", "content", "details", "output", "placeholder", "hint", "value", "markdown_text"}
+)
+"""Names of fields that hold texts, in objects of types that are not known."""
+SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
+"""What Slack resolves also in Markdown."""
+EMOJI = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
+LABELLED = re.compile(r"<([@#!](?!date)[^<>|\n]*)\|[^<>\n]*>")
+DATE = re.compile(r"<!date\^[^<>|\n]*\|([^<>\n]*)>")
+ITEM = re.compile(r"\s*(?:[0-9]+\.|•)\s")
+"""Begins an item of a list."""
+ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>|()]*")
+MARKS = (("code", "`"), ("strike", "~"), ("italic", "_"), ("bold", "*"))
+"""Styles of rich text, and their marks in mrkdwn, the innermost first."""
+TEXTLESS = frozenset({"divider", "rich_text"})
+"""Types of blocks that may well hold no text."""
+
+
+def block_lines(blocks: Iterable[Node], depth: int = 0) -> list[str]:
+    """The lines of these blocks; those that hold no text are counted in the last one."""
+    lines: list[str] = []
+    unread = 0
+    for block in blocks:
+        found = _lines(block, depth)
+        lines += found
+        unread += not found and told(block, "type") not in TEXTLESS
+    if unread:
+        lines.append(f"[{unread} more, without a text]")
+    return lines
+
+
+def escaped(text: str) -> str:
+    """A literal text as mrkdwn."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def quoted(lines: Iterable[str]) -> list[str]:
+    """These lines, each marked as somebody else's: none of them can pose as the text around them."""
+    return [f"{QUOTED}{line}" for text in lines for line in text.split("\n")]
+
+
+def moment_of(seconds: object) -> str:
+    """A time of Slack's for a reader; empty where it is none."""
+    try:
+        return f"{datetime.fromtimestamp(float(str(seconds)), UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def repeats(lines: Iterable[str], text: str) -> bool:
+    """True if all of these lines stand in the text, in this order, whatever their marks and addresses."""
+    within, position = _letters(text), 0
+    for line in lines:
+        letters = _letters(ITEM.sub("", line, count=1) if ITEM.match(line) else line)
+        found = within.find(letters, position)
+        if found < 0:
+            return False
+        position = found + len(letters)
+    return True
+
+
+def object_text(node: object) -> str:
+    """The text of a text object, or of a literal."""
+    if isinstance(node, str):
+        return escaped(node)
+    if not isinstance(node, Mapping):
+        return ""
+    text = told(node, "text")
+    if told(node, "type") == "mrkdwn":
+        return text
+    return escaped(text)
+
+
+def _letters(text: str) -> str:
+    """The letters and digits of a text, without addresses, emojis and the labels of references."""
+    text = ADDRESS.sub(" ", DATE.sub(r"\1", LABELLED.sub(r"<\1>", text)))
+    return "".join(filter(str.isalnum, EMOJI.sub(" ", text).casefold()))
+
+
+def _lines(node: Node, depth: int) -> list[str]:
+    """The lines of a block, or of an element of one."""
+    if depth > DEEPEST:
+        return []
+    kind = told(node, "type")
+    if kind in BLOCKS:
+        return [line for line in BLOCKS[kind](node, depth + 1) if line.strip()]
+    if kind in INLINE:
+        return [INLINE[kind](node)]
+    return [line for line in _leaves(node, depth + 1) if line.strip()]
+
+
+def _leaves(node: Node, depth: int) -> Iterator[str]:
+    """The texts in an object of a type that is not known."""
+    is_mrkdwn = told(node, "type") == "mrkdwn"
+    for name, value in node.items():
+        if isinstance(value, str) and name in TEXTUAL:
+            yield value if is_mrkdwn else escaped(value)
+        elif name == "value" and type(value) in (int, float):
+            yield str(value)
+        elif isinstance(value, Mapping):
+            yield from _lines(value, depth)
+        elif isinstance(value, list):
+            yield from _listed(value, depth)
+
+
+def _listed(values: Sequence[object], depth: int) -> Iterator[str]:
+    if depth > DEEPEST:
+        return
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from _lines(value, depth)
+        elif isinstance(value, list):
+            yield from _listed(value, depth + 1)
+
+
+# Blocks
+
+
+def _rich_text(block: Node, depth: int) -> list[str]:
+    lines: list[str] = []
+    for element in parts(block, "elements"):
+        lines += _lines(element, depth)
+    return lines
+
+
+def _paragraph(section: Node, depth: int) -> list[str]:
+    return [_inline(section, depth).strip("\n")]
+
+
+def _list(block: Node, depth: int) -> list[str]:
+    """Each item with its bullet, or its number, as far in as it stands."""
+    first, indent = _count(block, "offset") + 1, INDENT * min(_count(block, "indent"), DEEPEST)
+    lines: list[str] = []
+    for number, item in enumerate(parts(block, "elements"), first):
+        mark = f"{number}." if told(block, "style") == "ordered" else "•"
+        lines.append(f"{indent}{mark} {_inline(item, depth)}")
+    return lines
+
+
+def _quote(block: Node, depth: int) -> list[str]:
+    return quoted(_paragraph(block, depth))
+
+
+def _preformatted(block: Node, depth: int) -> list[str]:
+    return [f"```\n{_inline(block, depth)}\n```"]
+
+
+def _section(block: Node, depth: int) -> list[str]:
+    lines = [object_text(block.get("text")), *map(object_text, parts(block, "fields"))]
+    for accessory in _objects(block.get("accessory")):
+        lines += _lines(accessory, depth)
+    return lines
+
+
+def _titled(block: Node, depth: int) -> list[str]:
+    return [object_text(block.get("text"))]
+
+
+def _context(block: Node, depth: int) -> list[str]:
+    texts = [" ".join(_lines(element, depth)) for element in parts(block, "elements")]
+    return [" ".join(filter(None, texts))]
+
+
+def _image(block: Node, depth: int) -> list[str]:
+    about = object_text(block.get("title")) or escaped(told(block, "alt_text"))
+    return [f"[image: {about}]" if about else "[image]"]
+
+
+def _actions(block: Node, depth: int) -> list[str]:
+    """What can be pressed there, by people."""
+    labels = [" ".join(_lines(element, depth)) for element in parts(block, "elements")]
+    found = ", ".join(label.strip("[]").removeprefix("button: ") for label in labels if label)
+    return [f"[buttons: {found}]" if found else ""]
+
+
+def _button(element: Node, depth: int) -> list[str]:
+    label = object_text(element.get("text"))
+    return [f"[button: {label}]" if label else ""]
+
+
+def _video(block: Node, depth: int) -> list[str]:
+    title = object_text(block.get("title")) or escaped(told(block, "alt_text"))
+    about = object_text(block.get("description"))
+    return [f"[video: {title}]", about, escaped(told(block, "title_url"))]
+
+
+def _markdown(block: Node, depth: int) -> list[str]:
+    """Literal, but for what Slack resolves."""
+    text, end, read = told(block, "text"), 0, ""
+    for found in SYNTAX.finditer(text):
+        read += escaped(text[end : found.start()]) + found[0]
+        end = found.end()
+    return [read + escaped(text[end:])]
+
+
+def _table(block: Node, depth: int) -> list[str]:
+    """Row by row, the cells between bars."""
+    rows = block.get("rows")
+    if not isinstance(rows, list):
+        return [*_leaves(block, depth)]
+    return ["[table]", *_leaves({**block, "rows": None, "type": None}, depth), *_rows(rows, depth)]
+
+
+def _rows(rows: Iterable[object], depth: int) -> Iterator[str]:
+    for row in rows:
+        if isinstance(row, Mapping):
+            row = row.get("cells", [row])
+        if isinstance(row, list):
+            yield " | ".join(_cell(cell, depth) for cell in row)
+
+
+def _cell(cell: object, depth: int) -> str:
+    if isinstance(cell, Mapping):
+        return " ".join(" ".join(_lines(cell, depth)).split())
+    return escaped(str(cell)) if isinstance(cell, str | int | float) else ""
+
+
+BLOCKS: Mapping[str, Callable[[Node, int], list[str]]] = {
+    "rich_text": _rich_text,
+    "rich_text_section": _paragraph,
+    "rich_text_list": _list,
+    "rich_text_quote": _quote,
+    "rich_text_preformatted": _preformatted,
+    "section": _section,
+    "header": _titled,
+    "context": _context,
+    "image": _image,
+    "actions": _actions,
+    "button": _button,
+    "video": _video,
+    "markdown": _markdown,
+    "table": _table,
+    "data_table": _table,
+}
+"""How a block of each type reads."""
+
+
+# Elements of rich text
+
+
+def _inline(section: Node, depth: int) -> str:
+    """The elements of one line, or of some."""
+    if told(section, "type") not in BLOCKS:
+        return " ".join(_lines(section, depth))
+    return "".join("".join(_lines(element, depth)) for element in parts(section, "elements"))
+
+
+def _words(element: Node) -> str:
+    return _styled(escaped(told(element, "text")), element)
+
+
+def _link(element: Node) -> str:
+    url, label = told(element, "url"), told(element, "text")
+    if label and label != url:
+        return _styled(f"<{escaped(url)}|{escaped(label)}>", element)
+    return f"<{escaped(url)}>"
+
+
+def _emoji(element: Node) -> str:
+    tone = element.get("skin_tone")
+    name = f":{escaped(told(element, 'name'))}:"
+    if type(tone) is int:
+        return f"{name}:skin-tone-{tone}:"
+    return name
+
+
+def _date(element: Node) -> str:
+    return escaped(told(element, "fallback")) or moment_of(element.get("timestamp"))
+
+
+def _reference(sign: str, name: str) -> Callable[[Node], str]:
+    """Somebody, or some place, by id."""
+
+    def spelled(element: Node) -> str:
+        return f"<{sign}{escaped(told(element, name))}>"
+
+    return spelled
+
+
+INLINE: Mapping[str, Callable[[Node], str]] = {
+    "text": _words,
+    "link": _link,
+    "emoji": _emoji,
+    "date": _date,
+    "user": _reference("@", "user_id"),
+    "channel": _reference("#", "channel_id"),
+    "usergroup": _reference("!subteam^", "usergroup_id"),
+    "broadcast": _reference("!", "range"),
+    "color": lambda element: escaped(told(element, "value")),
+    "mrkdwn": object_text,
+    "plain_text": object_text,
+    "raw_text": object_text,
+}
+"""How an element of each type reads."""
+
+
+def _styled(text: str, element: Node) -> str:
+    """The text between the marks of its style; blanks around it stay outside."""
+    style = element.get("style")
+    core = text.strip()
+    if not isinstance(style, Mapping) or not core:
+        return text
+    marked = core
+    for name, mark in MARKS:
+        if style.get(name) is True:
+            marked = f"{mark}{marked}{mark}"
+    return text.replace(core, marked, 1)
+
+
+def _objects(node: object) -> list[Node]:
+    return [node] if isinstance(node, Mapping) else []
+
+
+def _count(node: Node, name: str) -> int:
+    value = node.get(name)
+    return value if type(value) is int and value >= 0 else 0
