@@ -290,13 +290,18 @@ def _date(element: Node) -> str:
     return escaped(told(element, "fallback")) or moment_of(element.get("timestamp"))
 
 
-def _reference(sign: str, name: str) -> Callable[[Node], str]:
-    """Somebody, or some place, by id."""
+REFERENCES = {
+    "user": ("@", "user_id"),
+    "channel": ("#", "channel_id"),
+    "usergroup": ("!subteam^", "usergroup_id"),
+    "broadcast": ("!", "range"),
+}
+"""Types of elements that name somebody, or some place: their sign in mrkdwn, and the field that holds the id."""
 
-    def spelled(element: Node) -> str:
-        return f"<{sign}{escaped(told(element, name))}>"
 
-    return spelled
+def _reference(element: Node) -> str:
+    sign, name = REFERENCES[told(element, "type")]
+    return f"<{sign}{escaped(told(element, name))}>"
 
 
 INLINE: Mapping[str, Callable[[Node], str]] = {
@@ -304,10 +309,7 @@ INLINE: Mapping[str, Callable[[Node], str]] = {
     "link": _link,
     "emoji": _emoji,
     "date": _date,
-    "user": _reference("@", "user_id"),
-    "channel": _reference("#", "channel_id"),
-    "usergroup": _reference("!subteam^", "usergroup_id"),
-    "broadcast": _reference("!", "range"),
+    **dict.fromkeys(REFERENCES, _reference),
     "color": lambda element: escaped(told(element, "value")),
     "mrkdwn": object_text,
     "plain_text": object_text,
