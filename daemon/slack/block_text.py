@@ -296,7 +296,7 @@ REFERENCES = {
     "usergroup": ("!subteam^", "usergroup_id"),
     "broadcast": ("!", "range"),
 }
-"""Types of elements that name somebody, or some place: their sign in mrkdwn, and the field that holds the id."""
+"""Of elements that name somebody, or some place: the sign in mrkdwn, and the field that holds the id."""
 
 
 def _reference(element: Node) -> str:
@@ -309,7 +309,10 @@ INLINE: Mapping[str, Callable[[Node], str]] = {
     "link": _link,
     "emoji": _emoji,
     "date": _date,
-    **dict.fromkeys(REFERENCES, _reference),
+    "user": _reference,
+    "channel": _reference,
+    "usergroup": _reference,
+    "broadcast": _reference,
     "color": lambda element: escaped(told(element, "value")),
     "mrkdwn": object_text,
     "plain_text": object_text,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from daemon.kinds import moment
 from daemon.slack.message import Message
+from daemon.slack.salutation import is_for_another
 
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
 ANSWERED = ("dm", "mention", "follow-up")
@@ -104,7 +105,7 @@ def _address(message: Message, me: Me, called_by: str | None) -> Address:
         return "dm"
     if me.called_in(message):
         return "mention"
-    if message.mentions:  # it is for someone else
+    if is_for_another(message.text):
         return "heard"
     if called_by is None:
         return "ignored"
