@@ -48,6 +48,8 @@ async def schedule(
     timer = Timer(
         user=last.user,
         name=last.name,
+        chosen=last.chosen,
+        owner=last.owner,
         text=run.words("prompts/reminder", text=text),
         ts=f"{due:.6f}",
         note="a reminder",

@@ -21,11 +21,12 @@ def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: 
     `on` is the note that a reaction is about, where it is about one.
     """
     when = entry.at
-    who = text = ""
+    who = text = owner = ""
     match entry.event:
         case Said() as said:
             when = float(said.ts)
             who = said.name
+            owner = "yes" if said.owner else ""
             text = _with_files(said)
         case Reacted() as reacted:
             when = float(reacted.ts)
@@ -41,6 +42,7 @@ def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: 
         "priority": note.priority,
         "source": note.source,
         "from": plain(who),
+        "owner": owner,
         "in": plain(place),
         "at": f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M:%S}",
         "tags": " ".join(tags),

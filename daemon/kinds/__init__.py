@@ -38,6 +38,7 @@ from daemon.kinds.perceptions import (
     Heard,
     InnerMessage,
     Message,
+    NameTaken,
     Opened,
     Press,
     Relayed,
@@ -93,6 +94,7 @@ from daemon.kinds.turn_events import (
 SOUL_KINDS: tuple[type[Event], ...] = (
     Opened,
     AudienceNoted,
+    NameTaken,
     Heard,
     Message,
     StopAsked,

@@ -83,6 +83,18 @@ class AudienceNoted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NameTaken(Event):
+    """Somebody in a workspace is the first to be called so; the key holds a digest of the name."""
+
+    kind = "name-taken"
+    stays: ClassVar[tuple[str, ...]] = ("user",)
+    user: str
+
+    def line(self) -> str:
+        return self.user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
     """A file that was added to what somebody said, as Slack described it then. A model sees its `name` only.
 
@@ -105,7 +117,9 @@ class SharedFile:
 class Said(Event):
     """Something that somebody said: `ts` is when, as Slack dates it, and `files` is what was added to it.
 
-    `note` says what is special about it: edited, deleted, not answered, a reminder.
+    `name` is what they are shown as; where that is more than the name that they chose, this one is `chosen`.
+    `owner`: they owned the soul then. `note` says what is special about it: edited, deleted, not answered, a
+    reminder.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("user", "ts", "note")
@@ -116,6 +130,8 @@ class Said(Event):
     bot: bool = False
     files: tuple[SharedFile, ...] = ()
     note: str = ""
+    chosen: str = ""
+    owner: bool = False
 
     def line(self) -> str:
         return f"{self.name or self.user}: {self.text}"

@@ -27,9 +27,9 @@ class Naming:
         """The next entry."""
         event = entry.event
         if isinstance(event, Said) and event.name and not entry.forgotten:
-            name = event.name.casefold()
-            self._here[root_of(entry.thread), name].add(event.user)
-            self._anywhere[name].add(event.user)
+            for name in {event.name.casefold(), (event.chosen or event.name).casefold()}:
+                self._here[root_of(entry.thread), name].add(event.user)
+                self._anywhere[name].add(event.user)
             self._spoke.add((root_of(entry.thread), event.user))
             self._names[event.user][event.name] = None
 

@@ -181,19 +181,18 @@ def _from_within(message: InnerMessage) -> str:
     """What the core says it says itself; what any other thread or action says stands in a frame."""
     if not message.sender:
         return message.text
-    return _message(message.sender, message.text, "status", message.status)
+    return _message(message.sender, message.text, status=message.status)
 
 
 def _said(said: Said) -> str:
     text = said.text
     for file in said.files:
         text += f"\n[file, only its name can be seen: {file.name}]"
-    return _message(plain(said.name), text, "note", said.note)
+    owner = "yes" if said.owner else ""
+    return _message(plain(said.name), text, owner=owner, note=said.note)
 
 
-def _message(sender: str, text: str, about: str, value: str) -> str:
-    """A message in its frame, which says this about it, if there is anything to say."""
-    attribute = ""
-    if value:
-        attribute = f' {about}="{value}"'
-    return f'<message from="{sender}"{attribute}>\n{fenced(text)}\n</message>'
+def _message(sender: str, text: str, **about: str) -> str:
+    """A message in its frame, which says this about it, where there is anything to say."""
+    attributes = "".join(f' {name}="{value}"' for name, value in about.items() if value)
+    return f'<message from="{sender}"{attributes}>\n{fenced(text)}\n</message>'

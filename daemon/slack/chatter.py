@@ -63,7 +63,7 @@ class Noticing:
             place = await self._place(one.channel, kind, one.user, one.ts)
         event = Reacted(
             user=one.user,
-            name=await self._people.name(one.user),
+            name=await self._people.shown(one.user),
             emoji=one.emoji,
             on=one.on,
             ts=one.ts,

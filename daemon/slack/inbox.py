@@ -31,6 +31,7 @@ from daemon.slack.payload import Malformed, part, stamp
 from daemon.slack.place import opened, write_down
 from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
+from daemon.slack.profile import profile_in
 from daemon.slack.stop_signals import Stop, heeded, is_late, stop_of, thread_of
 from daemon.slack.words import command
 
@@ -105,6 +106,9 @@ class Inbox:
             for thread in await self._message(message):
                 self._wake(thread)
             return
+        profile = profile_in(event)
+        if profile:
+            self._people.renamed(profile)
         channel = changed_in(event)
         if channel:
             await self.audiences.changed(channel, stamp(event, "event_ts"))
@@ -121,7 +125,8 @@ class Inbox:
         if known is None or not heeded(self._journal, known.thread, stop, self._owners):
             return self._journal.get(key) is not None  # it has stopped something already
         name = self._people.known(stop.user) or stop.user
-        event = kinds.StopAsked(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by)
+        owner = stop.user in self._owners
+        event = kinds.StopAsked(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
         await self._tell(known, key, event)
         return True
 
@@ -141,6 +146,7 @@ class Inbox:
             ts=press.ts,
             answers=press.asked,
             value=press.value,
+            owner=press.user in self._owners,
         )
         await self._tell(known, f"click:{self._me.team}:{press.channel}:{press.ts}", event)
 

@@ -13,6 +13,7 @@ from daemon.engine.writable import writable
 from daemon.kinds import SharedFile
 from daemon.slack.content import content_of
 from daemon.slack.payload import Malformed, identity, object_in, part, stamp, told
+from daemon.slack.profile import Profile, profile_of_author
 from daemon.slack.text import mentioned, named
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
@@ -32,7 +33,8 @@ class Message:
 
     `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
     `text` is what they wrote, `rest` what they show with it: a forwarded message, a table, a preview.
-    `name` is what a bot calls itself. `change` is empty, edited or deleted; `changed` the ts of that.
+    `name` is what a bot calls itself, `profile` what a person is called then. `change` is empty, edited or
+    deleted; `changed` the ts of that.
     """
 
     channel: str
@@ -46,6 +48,7 @@ class Message:
     files: tuple[SharedFile, ...]
     called: bool
     rest: str = ""
+    profile: Profile | None = None
     change: str = ""
     changed: str = ""
 
@@ -118,6 +121,7 @@ def said(
     if message.get("thread_ts"):
         root = stamp(message, "thread_ts")
     content = content_of(message)
+    profile = None if bot else profile_of_author(message, user, ts)
     return Message(
         channel=channel,
         kind=kind,
@@ -128,6 +132,7 @@ def said(
         name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
         text=writable(content.text),
         rest=writable(content.besides),
+        profile=profile,
         files=tuple(map(shared_file, content.files)),
         called=message.get("type") == "app_mention",
         change=change,

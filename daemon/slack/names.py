@@ -1,15 +1,17 @@
 """Names of people, bots and channels: asked of Slack once, then remembered. For the inbox and the history.
 
-Who can read a channel may change, and is asked again after a while.
+An event may tell of another name: it counts from the next message on. Who can read a channel may change, and
+is asked again after a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
 from slack_sdk.errors import SlackApiError
@@ -18,11 +20,13 @@ from daemon.kinds import SharedFile
 from daemon.ports import Clock
 from daemon.slack.guests import Guests
 from daemon.slack.message import Message
+from daemon.slack.name_register import NameRegister
 from daemon.slack.order import Order
 from daemon.slack.payload import called, object_in, told
 from daemon.slack.policy import Me
+from daemon.slack.profile import Profile
 from daemon.slack.refusals import OUT_OF_REACH, final
-from daemon.slack.text import A_CHANNEL, SOMEONE, named, readable, unnamed
+from daemon.slack.text import A_CHANNEL, SOMEONE, mentioned, named, readable, unnamed
 from daemon.slack.web import Web, next_page
 
 PATIENCE = 1.0
@@ -67,6 +71,8 @@ class Words(TypedDict):
 
     user: str
     name: str
+    chosen: str
+    owner: bool
     text: str
     ts: str
     bot: bool
@@ -76,11 +82,21 @@ class Words(TypedDict):
 class People:
     """Who is who in the workspace, and where."""
 
-    def __init__(self, web: Web, me: Me, guests: Guests) -> None:
+    def __init__(
+        self, web: Web, me: Me, guests: Guests, register: NameRegister, owners: Collection[str] = ()
+    ) -> None:
         self._web = web
         self._guests = guests
+        self._register = register
+        self._owners = owners
         self._me = me
         self._names = dict.fromkeys((me.user, me.bot), named(me.name))
+        """As they were chosen."""
+        self._handles: dict[str, str] = {}
+        self._since: dict[str, Decimal] = {}
+        """When each of these names was told, on Slack's clock; of some it does not matter."""
+        self._hearsay = set[str]()
+        """Ids whose name an event alone has told: Slack is still asked what else there is to know."""
         self._audiences = dict[str, tuple[Audience, float]]()
         """Of each channel, and of a DM with each person, as it was at that steady time."""
         self._outsiders = set[str]()
@@ -89,13 +105,25 @@ class People:
         self._thrift = Thrift(web.clock)
 
     def known(self, id: str) -> str:
-        """The name of someone, if it was asked for already."""
-        return self._names.get(id, "")
+        """What someone, or a channel, is shown as, if the name was asked for already."""
+        return self._register.known(id, self._names.get(id, ""))
 
     async def name(self, id: str) -> str:
-        """The name of someone; empty where Slack does not say it in time."""
+        """What someone is shown as; empty where Slack does not say it in time."""
         await self._learn([id])
         return self.known(id)
+
+    async def shown(self, id: str) -> str:
+        """The same, for what is written down: nobody else is ever shown so. Raises JournalError."""
+        await self._learn([id])
+        if id not in self._names:
+            return ""
+        return await self._shown(id, self._names[id])
+
+    def renamed(self, profile: Profile) -> None:
+        """Take the name that an event tells, unless it is older than what is known, or of nobody who is."""
+        if profile.id in self._names:
+            self._note(profile)
 
     async def describe(self, message: Message, *, at_once: bool = False, readers: bool = False) -> Words:
         """Everything that a model will read of a message.
@@ -103,6 +131,8 @@ class People:
         `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
         at the same time for what `whereabouts` tells. Raises JournalError.
         """
+        if message.profile:
+            self._note(message.profile)
         unknown: list[str] = []
         nobody = message.author
         if not at_once:
@@ -113,14 +143,46 @@ class People:
             of.append(read_by(message.channel, message.kind, message.author))
         await self._learn(unknown, of)
         await self.seen(message)
+        chosen = message.name or self._names.get(message.author, "") or nobody
+        if not at_once:
+            await self._show(message, chosen)
+        name = self._register.seen(message.author, chosen, self._handles.get(message.author, ""))
         return Words(
             user=message.author,
-            name=message.name or self.known(message.author) or nobody,
-            text=readable(message.whole, self._names),
+            name=name,
+            chosen=chosen if name != chosen else "",
+            owner=message.author in self._owners,
+            text=readable(message.whole, self._readable_names(message)),
             ts=message.ts,
             bot=message.by_bot,
             files=message.files,
         )
+
+    async def _show(self, message: Message, chosen: str) -> None:
+        """Find out what whoever wrote this, and those whom it mentions, are shown as."""
+        await self._shown(message.author, chosen)
+        for id in mentioned(message.whole):
+            if id in self._names:
+                await self._shown(id, self._names[id])
+
+    async def _shown(self, id: str, name: str) -> str:
+        return await self._register.shown(id, name, self._handles.get(id, ""))
+
+    def _readable_names(self, message: Message) -> Mapping[str, str]:
+        """What those are shown as whom a message names."""
+        ids = [*mentioned(message.whole), *unnamed(message.whole)]
+        return {id: self.known(id) for id in ids if id in self._names}
+
+    def _note(self, profile: Profile) -> None:
+        id = profile.id
+        if profile.at < self._since.get(id, profile.at):
+            return
+        if id not in self._names:
+            self._hearsay.add(id)
+        self._since[id] = profile.at
+        self._names[id] = profile.name
+        if profile.handle:
+            self._handles[id] = profile.handle
 
     async def seen(self, message: Message) -> None:
         """Write down that a guest reads there, if whoever wrote this is known as one. Raises JournalError."""
@@ -175,7 +237,7 @@ class People:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
         author = message.author
         unknown = [id for id in unnamed(message.whole) if id not in self._names]
-        if message.name or author in self._names:
+        if message.name or (author in self._names and author not in self._hearsay):
             return self._thrift.choose(unknown)
         if author in unknown:
             unknown.remove(author)
@@ -183,7 +245,7 @@ class People:
 
     def _lacks(self, id: str, readers: bool) -> bool:
         """Is there something to ask Slack about this?"""
-        if id not in self._names:
+        if id not in self._names or id in self._hearsay:
             return True
         return readers and not (self._audience(id) or self._is_fresh(id))
 
@@ -208,12 +270,19 @@ class People:
             if not self._lacks(id, readers):
                 return
             try:
-                self._names[id] = named(await self._name(id))
+                self._told(id, named(await self._name(id)))
             except SlackApiError as refusal:
                 if final(refusal):
                     self._thrift.refused(id)
+                    self._hearsay.discard(id)
             except OUT_OF_REACH:
                 pass
+
+    def _told(self, id: str, name: str) -> None:
+        """Slack says now that this is the name; where it says nothing, what an event told stands."""
+        self._names[id] = name or self._names.get(id, "")
+        self._since[id] = Decimal(f"{self._web.now():.6f}")
+        self._hearsay.discard(id)
 
     async def _name(self, id: str) -> str:
         match id[:1]:
@@ -246,6 +315,7 @@ class People:
             self._outsiders.add(id)
         elif audience == "dm":
             self._outsiders.discard(id)
+        self._handles[id] = named(told(user, "name"))
         return called(user)
 
     async def _audience_in(self, channel: str, said: Audience) -> Audience:

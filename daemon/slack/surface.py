@@ -28,6 +28,7 @@ from daemon.slack.guests import Guests
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.line import Hearing
+from daemon.slack.name_register import NameRegister
 from daemon.slack.names import People
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import permalink
@@ -110,7 +111,9 @@ class Slack:
         return Workspace(
             web=web,
             me=me,
-            people=People(web, me, Guests(self.journal, me.team)),
+            people=People(
+                web, me, Guests(self.journal, me.team), NameRegister(self.journal, me), self.owners
+            ),
             allowed=self.allowed,
             owners=self.owners,
             journal=self.journal,

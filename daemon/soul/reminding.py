@@ -36,7 +36,11 @@ def reminded(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> Input:
 
 def noted(reminder: Timer) -> Mapping[str, Any]:
     """A reminder as JSON, to be kept in the wait for its time."""
-    return asdict(reminder)
+    note = asdict(reminder)
+    for name in ("chosen", "owner"):  # the note of a wait that an older version began has none of them
+        if not note[name]:
+            del note[name]
+    return note
 
 
 def _timer(note: Mapping[str, Any]) -> Timer:
