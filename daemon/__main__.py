@@ -176,11 +176,11 @@ def _link(_: argparse.Namespace) -> int:
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
     """A local Slack, a local Claude, or both; who needs neither never loads them."""
     from daemon.engine.clock import SystemClock
-    from daemon.project import name
+    from daemon.project import LiveName
     from rehearsal.rehearsed import Rehearsed
 
     path = settings.rehearsal_path if slack else None
-    return Rehearsed(clock=SystemClock(), slack=path, claude=claude, name=name())
+    return Rehearsed(clock=SystemClock(), slack=path, claude=claude, name=LiveName())
 
 
 def _toured(settings: Settings) -> tuple[Settings, Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from daemon.errors import ConfigError
@@ -32,12 +33,23 @@ def version() -> str:
     return f"{VERSION} ({commit[:SHORT]})"
 
 
+class LiveName:
+    """The soul's name as soul.md says it at each call; the last good one where that cannot be read."""
+
+    def __init__(self) -> None:
+        self._good = name_of("")
+
+    def __call__(self) -> str:
+        with suppress(OSError, UnicodeDecodeError):
+            text = (root() / f"{SOUL}.md").read_text(encoding="utf-8-sig")
+            if text.strip():
+                self._good = name_of(text)
+        return self._good
+
+
 def name() -> str:
-    """The soul's, as soul.md says it; where that cannot be read, the start says why."""
-    try:
-        return name_of((root() / f"{SOUL}.md").read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError):
-        return name_of("")
+    """The same, once; where it cannot be read, the start says why."""
+    return LiveName()()
 
 
 def settle(home: Path) -> None:

@@ -78,7 +78,7 @@ class View:
         )
         purse = Purse(daily=budget.daily, now=now)
         link = slack.link if settings.slack == "real" else _no_link
-        directory = Directory(called=slack.called, link=link)
+        directory = Directory(called=self._called, link=link)
         self.overview = Overview(journal, slack.places, purse, settings.owner_user_ids, directory)
 
     def metrics(self) -> Metrics:
@@ -111,7 +111,7 @@ class View:
         today = budget.today()
         is_real = settings.slack == "real"
         return {
-            "name": name_of(self._services.texts.as_it_is(SOUL)),
+            "name": self._name(),
             "rehearsed": {"workspace": not is_real, "model": settings.claude == "rehearsed"},
             "workspace_at": elsewhere(settings.slack_api_url, SLACK) if is_real else "",
             "model_at": elsewhere(settings.anthropic_base_url, ""),
@@ -124,6 +124,16 @@ class View:
             "inner": self.inside.there,
             "questions": self.overview.waiting,
         }
+
+    def _name(self) -> str:
+        """The soul's, as soul.md says it now."""
+        return name_of(self._services.texts.glance(SOUL))
+
+    async def _called(self, id: str) -> str:
+        """What a person or a channel is called; the soul is called as soul.md says."""
+        if self._slack.is_me(id):
+            return self._name()
+        return await self._slack.called(id)
 
     def health(self) -> Mapping[str, Any]:
         """`ok`: it hears, remembers, and its models answer. Only with `restart` may a restart help.

@@ -8,7 +8,7 @@ from typing import Any
 
 from rehearsal.channels import Channel
 from rehearsal.messages import Message, find, mentions, message_json, put
-from rehearsal.people import APPS, TEAM, App, Caller, bot_json
+from rehearsal.people import APPS, SOUL, TEAM, App, Caller, bot_json, user_json
 from rehearsal.refusal import Refused
 from rehearsal.workspace import Workspace
 from rehearsal.workspace_store import ts_of
@@ -35,6 +35,7 @@ def post(
     streaming: float | None = None,
 ) -> Message:
     """A new message of this caller's; clears the app's status line in that thread."""
+    tell_of_name(workspace)
     body = {**_author(workspace, caller), **content}
     message = Message(
         stamp=workspace.mint(),
@@ -50,6 +51,20 @@ def post(
         over = workspace.statuses.set(channel.id, message.root, caller.id, "")
         workspace.feed.tell(channel, over.json())
     return message
+
+
+def tell_of_name(workspace: Workspace) -> None:
+    """Tell all apps, where the soul's is called otherwise since they were told last: `user_change`."""
+    name = workspace.soul
+    if workspace.told_name == [name]:
+        return
+    if workspace.told_name:
+        stamp = ts_of(workspace.mint())
+        event = {"type": "user_change", "user": user_json(SOUL.user, name), "event_ts": stamp}
+        for app in APPS:
+            event_id, payload = payload_of(workspace, app, event)
+            workspace.courier.post(app.id, event_id, payload)
+    workspace.told_name[:] = [name]
 
 
 def posted(workspace: Workspace, channel: Channel, message: Message) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any, Self
@@ -30,10 +31,10 @@ from rehearsal.workspace_store import open_store
 class World:
     """A workspace that lives in one file; an async context manager that owns the store and the courier.
 
-    `faults` are its switches: what can go wrong in it. `soul` is the name of the soul's app.
+    `faults` are its switches: what can go wrong in it. `soul` tells the name of the soul's app.
     """
 
-    def __init__(self, path: Path, clock: Clock, soul: str = SOUL.name) -> None:
+    def __init__(self, path: Path, clock: Clock, soul: Callable[[], str] = lambda: SOUL.name) -> None:
         self.faults = Switchboard("Slack", SLACK_FAULTS)
         links, db = Links(), open_store(path)
         self.workspace = Workspace(
@@ -44,7 +45,7 @@ class World:
             feed=Feed(),
             statuses=Statuses(clock),
             faults=self.faults,
-            soul=soul,
+            name=soul,
         )
 
     async def __aenter__(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,13 @@ from rehearsal.tour import Tour
 class Rehearsed:
     """Slack, in the store at the path `slack`, and Claude: each as far as it is asked for.
 
-    `name` is the soul's.
+    `name` tells the soul's, which may change.
     """
 
     clock: Clock
     slack: Path | None
     claude: bool
-    name: str = SOUL.name
+    name: Callable[[], str] = lambda: SOUL.name
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
 

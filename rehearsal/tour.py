@@ -61,10 +61,8 @@ class Tour:
     """The stops over one workspace, which knows what was said there."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._db = workspace.db
-        self._name = workspace.soul
-        self._stops = stops(self._name)
-        self._files = {stop.file: sample(stop.file) for stop in self._stops if stop.file}
+        self._workspace = workspace
+        self._files = {stop.file: sample(stop.file) for stop in stops(workspace.soul) if stop.file}
 
     def mount(self, router: web.UrlDispatcher) -> None:
         """Add the tour, and the files that go with it."""
@@ -73,7 +71,8 @@ class Tour:
 
     async def tour(self, _request: web.Request) -> web.Response:
         """Who takes it, and each stop with whether its words were said."""
-        told = [asdict(stop) | {"done": self._was_said(stop)} for stop in self._stops]
+        name = self._workspace.soul
+        told = [asdict(stop) | {"done": self._was_said(stop, name)} for stop in stops(name)]
         return web.json_response({"person": OWNER, "stops": told})
 
     async def file(self, request: web.Request) -> web.StreamResponse:
@@ -83,6 +82,6 @@ class Tour:
             raise web.HTTPNotFound
         return web.FileResponse(path)
 
-    def _was_said(self, stop: Stop) -> bool:
-        text = stop.words.replace(f"@{self._name}", f"<@{SOUL.user}>")
-        return self._db.execute(SAID, (OWNER, text)).fetchone() is not None
+    def _was_said(self, stop: Stop, name: str) -> bool:
+        text = stop.words.replace(f"@{name}", f"<@{SOUL.user}>")
+        return self._workspace.db.execute(SAID, (OWNER, text)).fetchone() is not None

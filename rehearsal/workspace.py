@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ WHISPERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """Everything there is, handed to each method. `soul` is the name of the soul's app.
+    """Everything there is, handed to each method. `name` tells the name of the soul's app, which may change.
 
     `whispers` are the last ephemeral messages: {"user" (who saw it), "channel", "message"}.
     """
@@ -33,8 +34,15 @@ class Workspace:
     feed: Feed
     statuses: Statuses
     faults: Switchboard
-    soul: str
+    name: Callable[[], str]
+    told_name: list[str] = field(default_factory=list)
+    """The name that the apps were told last, if any."""
     whispers: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=WHISPERS))
+
+    @property
+    def soul(self) -> str:
+        """The name of the soul's app now."""
+        return self.name()
 
     def mint(self) -> int:
         """The stamp of something new: now, or just after the last one."""

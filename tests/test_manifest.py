@@ -49,12 +49,17 @@ SUBSCRIPTIONS: dict[str, dict[str, str]] = {
     },
     "reaction_added": {"reaction_added": "reactions:read"},
     "reaction_removed": {"reaction_removed": "reactions:read"},
+    "user_change": {"user_change": "users:read"},
+    "user_profile_changed": {},
 }
-"""What to subscribe to for each type of event that the daemon may listen to, and the scope for it."""
+"""What to subscribe to for each type of event that the daemon may listen to, and the scope for it.
+
+Nothing for one that tells no more than another: `user_change` comes whenever `user_profile_changed` does.
+"""
 OTHER_EVENTS = {
     *("app_context_changed", "app_home_opened", "agent_session_title_changed"),
     *("channel_archive", "channel_rename", "file_shared", "member_joined_channel", "member_left_channel"),
-    *("team_join", "tokens_revoked", "app_uninstalled", "user_change"),
+    *("team_join", "tokens_revoked", "app_uninstalled"),
 }
 """Types of events that nobody here listens to yet: who does gives them their line above."""
 INTERACTIVE = {"block_actions", "view_submission", "view_closed", "shortcut", "message_action"}

@@ -140,6 +140,10 @@ class Slack:
         """What a person or a channel is called; empty where Slack does not say it in time."""
         return await self._workspace.people.name(id)
 
+    def is_me(self, id: str) -> bool:
+        """True for the ids of the soul's own user and bot."""
+        return self._workspace.me.said(id, id)
+
     def link(self, channel: str, ts: str, root: str) -> str:
         """The link to a message where it stands in its thread."""
         return permalink(self._workspace.me.url, channel, ts, root)

@@ -117,6 +117,14 @@ class Texts:
         """A text as it is now, whatever the journal holds of it."""
         return self._good[name]
 
+    def glance(self, name: str) -> str:
+        """A text as its file holds it now; where that cannot be used, as it is in use."""
+        try:
+            text = Path(self._files[name]).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            return self._good[name]
+        return self._good[name] if self._catalogue.fault(name, text) else text
+
     def read(self, sha: str) -> Entry[Text]:
         """The entry of a text that was used."""
         if sha not in self._entered:

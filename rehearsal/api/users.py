@@ -8,6 +8,7 @@ from rehearsal.api.call import Call, Method
 from rehearsal.api.conversations import visible
 from rehearsal.api.cursors import page
 from rehearsal.channels import channel_json
+from rehearsal.events import tell_of_name
 from rehearsal.people import (
     APPS,
     NAMES,
@@ -24,6 +25,7 @@ from rehearsal.refusal import Refused
 
 def auth_test(call: Call) -> dict[str, Any]:
     """Who the caller is."""
+    tell_of_name(call.workspace)
     who: dict[str, Any] = {
         "url": TEAM_URL,
         "team": TEAM_NAME,

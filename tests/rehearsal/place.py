@@ -94,7 +94,7 @@ class Place:
 async def served(path: Path, clock: FakeClock, soul: str = SOUL.name) -> AsyncIterator[Place]:
     """A world over this file, until the block ends; the soul's app is called so."""
     app = web.Application()
-    async with World(path, clock, soul) as world, ClientSession() as session:
+    async with World(path, clock, lambda: soul) as world, ClientSession() as session:
         world.mount(app)
         runner = web.AppRunner(app, lingering_time=0.1)
         await runner.setup()

@@ -34,6 +34,8 @@ class Wire:
     """Methods that always answer so."""
     guests: set[str] = field(default_factory=set)
     """Ids of people who are guests in the workspace."""
+    profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What users.info tells of these people, by their ids, besides where they belong."""
     held: dict[str, asyncio.Event] = field(default_factory=dict)
     """Methods that are not done before this happens."""
     headers: list[str | None] = field(default_factory=list)
@@ -66,6 +68,9 @@ class Wire:
         if method == "users.info" and arguments["user"] in self.guests:
             guest = {"id": arguments["user"], "team_id": TEAM, "name": "guest", "is_restricted": True}
             return web.json_response({"ok": True, "user": guest})
+        if method == "users.info" and arguments["user"] in self.profiles:
+            user = {"id": arguments["user"], "team_id": TEAM, **self.profiles[arguments["user"]]}
+            return web.json_response({"ok": True, "user": user})
         if method in self.held:
             await self.held[method].wait()
         answer = await handler(request)

@@ -27,6 +27,7 @@ from tests.stories.process import address_in, ready, variables
 from tests.stories.stage import GENERAL, ME
 
 NAME = "Ada Lovelace"
+RENAMED = "Brunhilde"
 SHOWN = ("/", "/console/state", "/rehearsal/state", "/rehearsal/tour", "/rehearsal/deliveries")
 
 
@@ -107,6 +108,42 @@ async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> Non
     assert old_name_in(*told, *asked, *first, complaints.decode()) == []
     looked = [str(one) for one in asked if "Research" in str(one)][-1]
     assert "lovelace" not in looked, "a name is nothing to look for"
+
+
+async def test_a_name_that_changes_in_soul_md_is_shown_everywhere_at_once(project: Path) -> None:
+    process = await begun(project)
+    try:
+        url = (await ready(process))[-1].split()[-1]
+        async with ClientSession() as session:
+            alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
+            dm = (await alice.conversations_open(users=SOUL.user))["channel"]["id"]
+            soul = project / "soul.md"
+            soul.write_text(soul.read_text(encoding="utf-8").replace(NAME, RENAMED), encoding="utf-8")
+            told = [await (await session.get(f"{url}{page}")).json() for page in SHOWN[1:4]]
+            told.append((await alice.users_list())["members"])
+            assert told[0]["name"] == RENAMED
+            await alice.chat_postMessage(channel=dm, text=f"who is {ME}?")
+            told.append(await taken(session, url))
+            named = await (await session.get(f"{url}/console/names?of={SOUL.user}")).json()
+            assert named["names"] == {SOUL.user: RENAMED}
+            assert RENAMED in str(told[2])
+            assert f"who is @{RENAMED}?" in str(told[-1])
+            assert NAME not in str(told)
+            soul.unlink()
+            assert (await (await session.get(f"{url}/console/state")).json())["name"] == RENAMED
+            assert RENAMED in str((await alice.users_list())["members"])
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def taken(session: ClientSession, url: str) -> list[dict[str, Any]]:
+    """The threads that the page lists, when the soul has taken a message."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            listed: dict[str, Any] = await (await session.get(f"{url}/console/threads")).json()
+            if any(thread["began"] for thread in listed["threads"]):
+                return list(listed["threads"])
 
 
 @SOAK

@@ -70,6 +70,7 @@ async function refresh() {
   document.body.dataset.model = state.rehearsed.model ? "script" : "real";
   if (state.rehearsed.workspace || state.rehearsed.model) await faults.look();
   if (state.rehearsed.workspace) await workspace.start();
+  if (state.rehearsed.workspace && (await workspace.renamed(state.name))) tour.forget();
   if (state.rehearsed.model) await tour.offer(state);
   linked ??= views.current ? true : openLink(asked); // who turned elsewhere meanwhile stays there
   if (!state.rehearsed.workspace && !views.current) views.show(HOME);

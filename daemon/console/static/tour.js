@@ -28,6 +28,11 @@ export class Tour {
     this.show(!localStorage.getItem(HIDDEN));
   }
 
+  /** Its words name the soul, which is called otherwise now. */
+  forget() {
+    this.stops = null;
+  }
+
   show(open) {
     this.box.hidden = !open;
     this.toggle.setAttribute("aria-expanded", String(open));

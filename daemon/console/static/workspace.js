@@ -107,6 +107,15 @@ export class Workspace {
     return { members, names, soul: this.soul, mentions: (text) => mentions(text, names) };
   }
 
+  /** The soul is called so now: whoever looks sees it by that name, also where it stood before. Was that news? */
+  async renamed(name) {
+    if (this.called === name || this.known.names[this.soul] === name) return false;
+    this.called = name; // looked for once, whatever the workspace says
+    this.known = await this.meet(this.world.slack);
+    await this.become(this.state.people.find(({ id }) => id === this.world.me));
+    return true;
+  }
+
   /** Is this a channel or DM that this person sees? */
   sees({ id }, channel) {
     const there = this.state.channels.find((one) => one.id === channel);
