@@ -164,14 +164,14 @@ Script = Callable[[str, int], Reply]
 
 def echo(last: str, _calls: int) -> Reply:
     """The usual model: repeats what was said to it since it last spoke."""
-    words = ", ".join(re.findall(r'<message from="[^"]*">\n(.*?)\n</message>', last))
+    words = ", ".join(re.findall(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', last))
     note = "after a break: " if "<note>" in last else ""
     return said(f"You said: {note}{words}", mood="engaged")
 
 
 def hearing(seen: str, _calls: int) -> Reply:
     """A model that says all that it has heard, in order."""
-    words = re.findall(r'<message from="[^"]*">\n(.*?)\n</message>', seen)
+    words = re.findall(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', seen)
     return said(f"Heard: {', '.join(words)}", mood="engaged")
 
 

@@ -408,11 +408,11 @@ async def test_what_is_cut_is_counted(here: Office, length: int) -> None:
 
 
 async def test_a_reference_is_not_cut_in_two(here: Office) -> None:
-    blocks = [{"type": "header", "text": plain("<" * MOST)}]
+    blocks = [{"type": "header", "text": plain("x" + "<" * MOST)}]
     await here.put("alice", await here.dm("alice"), attachments=[{"blocks": blocks}])
     words, _, cut = here.one(Message).event.text.partition("\n")
-    assert words == "<" * (MOST // 4)
-    assert cut == f"[… {3 * MOST:,} more characters are left out]"
+    assert words == "x" + "<" * (MOST // 4 - 1)
+    assert cut == f"[… {3 * MOST + 4:,} more characters are left out]"
 
 
 async def test_files_on_a_forwarded_message_are_files_of_this_one(here: Office) -> None:

@@ -17,7 +17,7 @@ async def test_a_dm_is_answered_in_its_thread_with_one_post(stage: Stage) -> Non
     ]
     kinds = [entry.kind for entry in stage.entries() if entry.kind not in ("text", "caught-up", "read-on")]
     assert kinds == [
-        *("life-began", "thread", "message", "texts", "turn-began", "claim", "transition"),
+        *("life-began", "name-taken", "thread", "message", "texts", "turn-began", "claim", "transition"),
         *("speech", "speech-started", "model-call", "spoken", "transition", "turn-ended"),
     ]
 

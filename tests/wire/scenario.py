@@ -14,7 +14,7 @@ from tests.wire.board import Board
 
 GAP = 600.0
 """Seconds from the beginning of one phase of a scenario to the next, if it does not say otherwise."""
-MESSAGE = re.compile(r'<message from="[^"]*">\n(.*?)\n</message>', re.S)
+MESSAGE = re.compile(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', re.S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
