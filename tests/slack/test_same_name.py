@@ -56,10 +56,8 @@ async def test_a_name_stays_with_whoever_had_it_first_also_after_a_restart(tmp_p
             await here.say(name, GENERAL, f"{ME} hello")
             assert names(here)[-1] == shown
     async with office(tmp_path, clock=clock) as here:  # a stop waits for nothing, and is told apart, too
-        here.wire.profiles[BOB.id] = called("Alex", "apier")
         await here.caught_up()
-        root = await here.say("bob", GENERAL, f"{ME} hello")
-        await here.say("bob", GENERAL, f"{ME} stop", root)
+        await here.put("bob", GENERAL, text=f"{ME} stop", **profile("Alex", "apier"))
         assert here.one(StopAsked).event.name == "Alex (@apier)"
 
 
