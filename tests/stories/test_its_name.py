@@ -122,10 +122,10 @@ async def test_a_name_that_changes_in_soul_md_is_shown_everywhere_at_once(projec
             told = [await (await session.get(f"{url}{page}")).json() for page in SHOWN[1:4]]
             told.append((await alice.users_list())["members"])
             assert told[0]["name"] == RENAMED
-            await alice.chat_postMessage(channel=dm, text=f"who is {ME}?")
-            told.append(await taken(session, url))
             named = await (await session.get(f"{url}/console/names?of={SOUL.user}")).json()
             assert named["names"] == {SOUL.user: RENAMED}
+            await alice.chat_postMessage(channel=dm, text=f"who is {ME}?")
+            told.append(await taken(session, url))
             assert RENAMED in str(told[2])
             assert f"who is @{RENAMED}?" in str(told[-1])
             assert NAME not in str(told)
