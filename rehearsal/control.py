@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from rehearsal.channels import Channel, all_channels, channel_json, joined_channel
-from rehearsal.events import payload_of, post, root_of
+from rehearsal.events import payload_of, post, root_of, tell_of_name
 from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, App, name_of
 from rehearsal.refusal import Refused
 from rehearsal.wire import json_object
@@ -31,7 +31,9 @@ class Control:
         router.add_post("/rehearsal/event", self.event)
 
     async def state(self, _: web.Request) -> web.Response:
-        """Everybody and everything at a glance."""
+        """Everybody and everything at a glance; who looks lets the apps know of a new name, too."""
+        with self._workspace.db:
+            tell_of_name(self._workspace)
         return web.json_response(state_of(self._workspace))
 
     async def deliveries(self, _: web.Request) -> web.Response:

@@ -15,7 +15,7 @@ from rehearsal.people import ALICE, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.core.mutants import copied
 from tests.source import ROOT
-from tests.stories.process import ready, variables
+from tests.stories.process import address_in, ready, variables
 
 pytestmark = IN_A_BROWSER
 
@@ -30,12 +30,13 @@ async def test_a_new_name_is_shown_in_the_chat_and_its_list_without_a_reload(
         sys.executable, "-m", "daemon", cwd=project, env=env, stdout=PIPE, stderr=PIPE
     )
     try:
-        url = (await ready(process))[-1].split()[-1]
+        lines = await ready(process)
+        url, link = address_in(lines), lines[-1].split()[-1]
         async with browser() as chromium, ClientSession() as session:
             alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
             dm = (await alice.conversations_open(users=SOUL.user))["channel"]["id"]
             page = await chromium.new_page()
-            await page.goto(url)
+            await page.goto(link)
             await expect(page.locator("#place")).to_have_text(SOUL.name)
             soul = project / "soul.md"
             soul.write_text(

@@ -113,28 +113,37 @@ async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> Non
 async def test_a_name_that_changes_in_soul_md_is_shown_everywhere_at_once(project: Path) -> None:
     process = await begun(project)
     try:
-        url = (await ready(process))[-1].split()[-1]
-        async with ClientSession() as session:
+        url = address_in(await ready(process))
+        async with ClientSession(headers={"X-Console-Token": read(project / "var")}) as session:
             alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
             dm = (await alice.conversations_open(users=SOUL.user))["channel"]["id"]
             soul = project / "soul.md"
             soul.write_text(soul.read_text(encoding="utf-8").replace(NAME, RENAMED), encoding="utf-8")
+            named = await (await session.get(f"{url}/console/names?of={SOUL.user}")).json()
+            assert named["names"] == {SOUL.user: RENAMED}
             told = [await (await session.get(f"{url}{page}")).json() for page in SHOWN[1:4]]
             told.append((await alice.users_list())["members"])
             assert told[0]["name"] == RENAMED
-            named = await (await session.get(f"{url}/console/names?of={SOUL.user}")).json()
-            assert named["names"] == {SOUL.user: RENAMED}
+            await acked(session, url)
             await alice.chat_postMessage(channel=dm, text=f"who is {ME}?")
             told.append(await taken(session, url))
             assert RENAMED in str(told[2])
             assert f"who is @{RENAMED}?" in str(told[-1])
             assert NAME not in str(told)
             soul.unlink()
-            assert (await (await session.get(f"{url}/console/state")).json())["name"] == RENAMED
             assert RENAMED in str((await alice.users_list())["members"])
     finally:
         process.kill()
         await process.communicate()
+
+
+async def acked(session: ClientSession, url: str) -> None:
+    """When the soul has heard all that its app was told."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            told = await (await session.get(f"{url}/rehearsal/deliveries")).json()
+            if all(one["acked"] for one in told["deliveries"] if one["app"] == SOUL.id):
+                return
 
 
 async def taken(session: ClientSession, url: str) -> list[dict[str, Any]]:
