@@ -68,10 +68,21 @@ class Mute:
         """Shown later, as in Slack: `hold` is for the request that does it."""
 
     async def finish(
-        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+        self,
+        thread: str,
+        ts: str | None,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
     ) -> str:
         hold()
         return ts or self._ts()
+
+    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+        hold()
+        return ""
 
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         hold()

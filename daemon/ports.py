@@ -133,11 +133,25 @@ class Speaker(Protocol):
         """The streamed message now reads so; it may be shown a moment later. Returns at once."""
 
     async def finish(
-        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+        self,
+        thread: str,
+        ts: str | None,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
     ) -> str:
         """It reads so for good: posted whole (ts None), its stream ended, or rewritten. Returns its ts.
 
-        Without `choices` it has no buttons, also where it had some before.
+        Without `choices` it has no buttons, also where it had some before. Slack keeps with it the ts of the
+        messages that it `answers`.
+        """
+
+    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+        """It stays as it reads; if it is a stream still, it ends with `end`. Returns how it reads then.
+
+        Empty: another daemon wrote it, and Slack shows its words in a form of its own.
         """
 
     async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:

@@ -54,8 +54,11 @@ class Speech(Protocol):
     async def hear(self, text: str) -> None:
         """It reads so by now (whole text). The first character appends the intent; "" takes all back."""
 
-    async def close(self, text: str) -> Sequence[Entry[Spoken | Unsaid]]:
-        """It reads so for good; the receipts. Nothing to say and nothing begun: none."""
+    async def close(self, text: str, *, answers: bool = True) -> Sequence[Entry[Spoken | Unsaid]]:
+        """It reads so for good; the receipts. Nothing to say and nothing begun: none.
+
+        `answers`: it is the answer to what people said. No more is to follow that they wait for.
+        """
 
     async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
         """There is no more to say: what stands in Slack stays as it is, for good."""
@@ -354,8 +357,11 @@ class Turn(Protocol):
     ) -> Observed:
         """The same of what may be done again, without waiting until it is recorded."""
 
-    async def say(self, text: str) -> Sequence[Entry[Spoken | Unsaid]]:
-        """A message to the person, posted whole; its receipts: a long one is several messages."""
+    async def say(self, text: str, *, answers: bool = True) -> Sequence[Entry[Spoken | Unsaid]]:
+        """A message to the person, posted whole; its receipts: a long one is several messages.
+
+        `answers`: it is the answer to what people said. No more is to follow that they wait for.
+        """
 
     def speech(self) -> Speech:
         """A message to the person, not yet begun."""

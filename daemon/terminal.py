@@ -300,7 +300,7 @@ class Nobody:
     async def start(self, *_: object) -> Any:
         raise SpeechFailed("there is nobody to speak to")
 
-    extend = finish = card = whisper = direct = start
+    extend = finish = leave = card = whisper = direct = start
 
 
 class Progress:

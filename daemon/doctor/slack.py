@@ -11,8 +11,13 @@ from daemon.doctor.finding import Finding, ill, well
 from daemon.errors import ConfigError
 from daemon.ports import Clock
 from daemon.slack.access import Access, away, introduce, ticket, web_of
-from daemon.slack.refusals import OUT_OF_REACH
-from daemon.slack.web import Web
+from daemon.slack.refusals import LACKING, OUT_OF_REACH, error_of, final
+from daemon.slack.sign import ADVICE
+from daemon.slack.status import DONE
+from daemon.slack.web import Web, named
+
+NOWHERE, NEVER = "C0000000000", "1.000000"
+"""A conversation that there is not."""
 
 
 async def slack(access: Access, wanted: Set[str], clock: Clock) -> AsyncIterator[Finding]:
@@ -23,6 +28,7 @@ async def slack(access: Access, wanted: Set[str], clock: Clock) -> AsyncIterator
         yield bot
         if bot.ok:
             yield await _found("scopes", access, _scopes(web, wanted))
+            yield await _found("agent", access, _agent(web))
         yield await _found("app token", access, _app(web, access))
 
 
@@ -50,6 +56,19 @@ async def _scopes(web: Web, wanted: Set[str]) -> Finding:
         fix = "Add them at https://api.slack.com/apps, OAuth & Permissions, and install the app again"
         return ill("scopes", f"{', '.join(missing)} are missing. {fix}")
     return well("scopes", f"all {len(wanted)} that manifest.json asks for")
+
+
+async def _agent(web: Web) -> Finding:
+    """Does Slack take signs of work? Asked of a conversation that there is not: nothing is shown."""
+    method = web.client.agents_sessions_setStatus
+    try:
+        await web.ask(method, channel_id=NOWHERE, thread_ts=NEVER, status=DONE)
+    except SlackApiError as refusal:
+        if error_of(refusal) in LACKING:
+            return ill("agent", f"Slack refuses {named(method)} ({error_of(refusal)}). {ADVICE}")
+        if not final(refusal):
+            raise
+    return well("agent", "Slack shows that it is at work, with a Stop button")
 
 
 async def _app(web: Web, access: Access) -> Finding:

@@ -11,7 +11,17 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
-from daemon.kinds import CommandRan, Heard, Message, Press, Spoken, StopAsked, is_context, thread_key
+from daemon.kinds import (
+    OWN_WORDS,
+    CommandRan,
+    Heard,
+    Message,
+    Press,
+    Spoken,
+    StopAsked,
+    is_context,
+    thread_key,
+)
 from daemon.knowledge.places import Places
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
@@ -70,7 +80,7 @@ class Neighbours:
         speeches = set[int | None]()
         said_here = [entry for entry in found if not is_context(entry.key)]
         for entry in sorted(said_here, key=_said_at):
-            if isinstance(entry.event, Spoken):
+            if isinstance(entry.event, Spoken) or entry.event.note == OWN_WORDS:
                 if entry.cause not in speeches:
                     hops += 1
                 speeches.add(entry.cause)

@@ -160,7 +160,7 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
 def source_of(entry: Entry[Any], where: str) -> Source | None:
     """Where the note that this entry is comes from; None: it is no note."""
     match entry.event:
-        case Heard() if is_context(entry.key):
+        case Heard() as heard if is_context(entry.key) or heard.is_own:
             return None
         case Reacted(removed=False):
             return "reaction"

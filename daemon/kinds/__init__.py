@@ -10,7 +10,9 @@ from daemon.engine.event import Event
 from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
 from daemon.kinds.housekeeping import (
     CaughtUp,
+    ChannelMoved,
     Fault,
+    JournalNamed,
     ReadOn,
     StatusCleared,
     Text,
@@ -33,6 +35,9 @@ from daemon.kinds.inner import (
     ToSay,
 )
 from daemon.kinds.perceptions import (
+    ANSWERED,
+    OWN_WORDS,
+    TOO_LATE,
     Afterthought,
     AudienceNoted,
     Heard,
@@ -156,6 +161,8 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     CaughtUp,
     ReadOn,
     StatusCleared,
+    JournalNamed,
+    ChannelMoved,
     *FORGETTING,
 )
 """All of them, for whoever opens a journal."""

@@ -70,3 +70,26 @@ class StatusCleared(Event):
 
     kind = "status-cleared"
     upto: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalNamed(Event):
+    """The id of this journal, which stands in the metadata of each message of the soul's."""
+
+    kind = "journal-named"
+    stays: ClassVar[tuple[str, ...]] = ("id",)
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelMoved(Event):
+    """Slack calls a channel by another id from now on; the journal goes on to call it by the first one."""
+
+    kind = "channel-moved"
+    stays: ClassVar[tuple[str, ...]] = ("team", "old", "new")
+    team: str
+    old: str
+    new: str
+
+    def line(self) -> str:
+        return f"{self.old} is {self.new} now"

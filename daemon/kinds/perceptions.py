@@ -21,6 +21,10 @@ def moment(ts: str) -> Decimal:
     return Decimal(ts)
 
 
+TOO_LATE, ANSWERED, OWN_WORDS = "not answered", "answered before", "your own words"
+"""Notes about what is only remembered: it was read too late; or it was answered, or said, in a life of the
+soul whose journal is gone."""
+
 CONTEXT = "context:"
 
 
@@ -57,7 +61,7 @@ class Opened(engine.Opened):
     @property
     def is_whole(self) -> bool:
         """Is it the soul's own from its first message on? Then Slack has nothing to show from before."""
-        return self.where == "dm" or not self.ts
+        return not self.ts or (self.where == "dm" and self.begins_with_call)
 
     @property
     def begins_with_call(self) -> bool:
@@ -118,8 +122,8 @@ class Said(Event):
     """Something that somebody said: `ts` is when, as Slack dates it, and `files` is what was added to it.
 
     `name` is what they are shown as; where that is more than the name that they chose, this one is `chosen`.
-    `owner`: they owned the soul then. `note` says what is special about it: edited, deleted, not answered, a
-    reminder.
+    `owner`: they owned the soul then. `note` says what is special about it: edited, deleted, a reminder, or one
+    of the notes above.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("user", "ts", "note")
@@ -142,6 +146,11 @@ class Heard(Said):
     """Something said around the soul that it need not answer."""
 
     kind = "heard"
+
+    @property
+    def is_own(self) -> bool:
+        """Did the soul say it itself, as Slack shows it?"""
+        return self.note == OWN_WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

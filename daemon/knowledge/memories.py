@@ -137,7 +137,7 @@ def _name(event: Worded) -> str:
     match event:
         case Remembered():
             return event.about
-        case Spoken():
+        case Spoken() | Heard(is_own=True):
             return ""
     return event.name  # of a correction: whose note it is
 

@@ -88,9 +88,9 @@ async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str 
     last = f"{heard} …"
     if not heard:
         last = sentence(turn, "stopped")
-    spoken = await speech.close(last)
     ended = ended_by(stops, came)
     turn.absorb(ended)
+    spoken = await speech.close(last)
     await turn.withdraw()
     words = [entry for entry in ended if entry.event.text]
     return memory.with_memory(*recall([*words, *standing(spoken)]))

@@ -170,7 +170,7 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     words = said
     if not _goes_on(turn, answer):
         words = _worded(turn, answer, said)
-    spoken = await speech.close(words)
+    spoken = await speech.close(words, answers=not _goes_on(turn, answer))
     usable = answer.usable and (bool(said) or _may_be_silent(turn, answer))
     if answer.outcome == "refused":
         memory = without_question(turn, memory)

@@ -71,6 +71,7 @@ WORDING: dict[str, Words] = {
     "prompts/sentences/account": PLAIN,
     "prompts/sentences/over_budget": PLAIN,
     "prompts/sentences/lost_words": PLAIN,
+    "prompts/sentences/half_said": PLAIN,
     "prompts/sentences/failed": PLAIN,
     "prompts/sentences/cut": PLAIN,
     "prompts/sentences/changed": PLAIN,

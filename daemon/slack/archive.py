@@ -80,10 +80,13 @@ class Archive:
         return []
 
     async def replies(self, channel: str, root: str, since: float) -> list[Item]:
-        """What was said in a thread since then, and its root; nothing where the thread was deleted."""
+        """What was said in a thread since then, and its root, with the metadata of our own messages; nothing
+        where the thread was deleted."""
         replies = self._web.client.conversations_replies
+        where: dict[str, Any] = {"channel": channel, "ts": root, "oldest": f"{since:.6f}"}
+        where["include_all_metadata"] = True
         try:
-            return await self._pages(replies, "messages", channel=channel, ts=root, oldest=f"{since:.6f}")
+            return await self._pages(replies, "messages", **where)
         except SlackApiError as refusal:
             if error_of(refusal) == "thread_not_found":
                 return []

@@ -19,6 +19,7 @@ from daemon.kinds import CaughtUp, Opened, Said
 from daemon.slack.archive import Archive
 from daemon.slack.inbox import Inbox
 from daemon.slack.missed import Missed, Progress
+from daemon.slack.own_messages import OwnMessages
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import note
 from daemon.slack.refusals import OUT_OF_REACH, why
@@ -143,6 +144,7 @@ class CatchUp:
         return Missed(
             archive=self.archive,
             inbox=self.inbox,
+            own_messages=OwnMessages(self.workspace),
             clock=self.workspace.web.clock,
             tell=self.workspace.wake,
             max_age=self.max_age,

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
-from daemon.engine.event import digest
 from daemon.kinds import Opened
 from daemon.ports import Choices, Hold
+from daemon.slack.mark import mark
 from daemon.slack.press import buttons
 from daemon.slack.refusals import LIMITED, error_of
 from daemon.slack.web import LONGEST_WAIT, Method, Web
 
-EVENT = "soul_speech"
-"""The metadata's event_type; its payload is `{"key": digest of the speech's key}`."""
 GONE = "message_not_found"
 UPDATE_MOST = 4_000
 """Characters of `text` that chat.update takes; of markdown it takes three times as many."""
@@ -28,17 +26,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`."""
+    """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`.
+
+    `answers` are the ts of the messages that it answers, `journal` is the id of its journal.
+    """
 
     web: Web
     place: Opened
     key: str
     keep: frozenset[str]
+    answers: Sequence[str] = ()
+    journal: str = ""
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """How the message is known again after a crash."""
-        return {"event_type": EVENT, "event_payload": {"key": digest(self.key)}}
+        """How the message is known again after a crash, and what it answers where no journal says so."""
+        return mark(self.key, self.journal, self.answers)
 
     async def post(self, text: str, hold: Hold, choices: Choices | None = None) -> str:
         """Say it whole; returns its ts."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from asyncio import gather
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from slack_sdk.errors import SlackApiError
 
@@ -17,6 +19,7 @@ from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Earlier, Heard
 from daemon.slack.archive import spoken
 from daemon.slack.message import Message
+from daemon.slack.own_messages import OwnMessages
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import opened, place_of
 from daemon.slack.refusals import OUT_OF_REACH, why
@@ -29,6 +32,8 @@ PAGES = 10
 """Pages of 200 that are read for them: Slack gives a thread oldest first."""
 ABOVE = 20
 """Messages that are taken from above a call at the top of a channel."""
+APART = 5
+"""Threads that begin above a call and that the journal does not know, in which the soul's words are read."""
 RECENT = 86_400
 """Seconds before the call, after which they have nothing to do with it."""
 LONGEST, LONGEST_THREAD = 16_000, 80_000
@@ -41,9 +46,9 @@ log = logging.getLogger(__name__)
 class History:
     """Reads what Slack shows now: what was edited reads as it does now, what was deleted is not there.
 
-    In a thread a message that addresses the soul is a perception of its own, never context. At the top of a
-    channel it is context for the next one, with what the soul answered; there what is taken belongs to the
-    thread that takes it, so that another one may take the same, and catch-up knows nothing of it.
+    What the soul said itself in a life that the journal does not know is marked as its own. A message that
+    addresses the soul, and what stands at the top of a channel, is context of that thread alone: another one
+    may take the same, and catch-up knows nothing of it, so that it is answered if it comes.
     """
 
     workspace: Workspace
@@ -60,29 +65,31 @@ class History:
         try:
             if place.begins_with_call:
                 return await self._above(thread, place)
-            before = await self._before(place)
+            before = await self._before(thread, place)
         except (SlackApiError, *OUT_OF_REACH) as error:
             log.warning("Slack did not show an earlier conversation (%s); going on without it.", why(error))
             return None
-        natural = f"heard:{place.team}:{place.channel}"
-        return Earlier(heard=[await self._heard(f"{natural}:{one.ts}", one) for one in before])
+        return Earlier(heard=[await self._heard(key, one) for key, one in before])
 
-    async def _before(self, place: kinds.Opened) -> list[Message]:
-        root: list[Message] = []
-        last: deque[Message] = deque(maxlen=LAST)
+    async def _before(self, thread: str, place: kinds.Opened) -> list[tuple[str, Message]]:
+        """The messages, each with the key that it is written down under."""
+        root: list[tuple[str, Message]] = []
+        last: deque[tuple[str, Message]] = deque(maxlen=LAST)
         web = self.workspace.web
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
-        async for page in pages(web.ask, replies, "messages", PAGES, **where):
+        async for page in pages(web.ask, replies, "messages", PAGES, include_all_metadata=True, **where):
+            own = self._unknown(place, place.ts, page)
             for item in page:
-                message = self._said_by_others(place, item)
-                if message is None or self._is_to_the_soul(place, message):
+                message = self._told(place, item, own)
+                if message is None or not self._may_be_context(place, message):
                     continue
+                found = (self._key(thread, place, message), message)
                 if message.ts == place.ts:
-                    root = [message]
+                    root = [found]
                 else:
-                    last.append(message)
-        while len(last) > 1 and sum(len(one.whole) for one in last) > LONGEST_THREAD:
+                    last.append(found)
+        while len(last) > 1 and sum(len(one.whole) for _, one in last) > LONGEST_THREAD:
             last.popleft()
         return root + list(last)
 
@@ -92,24 +99,54 @@ class History:
             return Earlier()  # its own words are what it is asked about
         heard: list[Heard] = []
         own: list[int] = []
+        apart: list[str] = []
         size = 0
         for item in await self._recent(place):
             ts = str(item.get("ts"))
-            if self.workspace.me.said(item.get("user"), item.get("bot_id")):
-                own.append(self.workspace.places.said_unasked(place.team, place.channel, ts))
-                continue
-            message = self._said_by_others(place, item)
-            if message is None or not self.workspace.allowed.hears(message):
-                continue
-            if command(message, self.workspace.me):
+            message = self._told(place, item, [item])
+            if message and self._is_own(message):
+                known = self.workspace.places.said_unasked(place.team, place.channel, ts)
+                own.append(known)
+                message = None if known else message
+            if message is None or not self._is_heard(message):
                 continue
             size += len(message.whole)
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
             heard.append(await self._heard(context_key(thread, message.ts), message))
+            if self._is_answered_unknown(place, item):
+                apart.append(ts)
             with suppress(JournalDamaged):  # then that conversation waits, and this one goes on
                 own += self._answered(place, ts)
-        return Earlier(heard=heard[::-1], own=[seq for seq in own if seq])
+        answers = await gather(*(self._answers(thread, place, root) for root in apart[:APART]))
+        return Earlier(heard=[*heard[::-1], *chain(*answers)], own=[seq for seq in own if seq])
+
+    def _is_heard(self, message: Message) -> bool:
+        """Is it context above a call? The soul's own words are; what was a command is not."""
+        if self._is_own(message):
+            return True
+        return self.workspace.allowed.hears(message) and not command(message, self.workspace.me)
+
+    def _is_answered_unknown(self, place: kinds.Opened, item: Item) -> bool:
+        """Has the soul said something below this message, in a thread that the journal does not know?"""
+        users = item.get("reply_users")
+        if not isinstance(users, list) or self.workspace.me.user not in users:
+            return False
+        key = thread_key(place.team, place.channel, str(item.get("ts")))
+        return opened(self.workspace.journal, key) is None
+
+    async def _answers(self, thread: str, place: kinds.Opened, root: str) -> list[Heard]:
+        """What the soul said in that thread before the call. Raises what the web does."""
+        web = self.workspace.web
+        replies = web.client.conversations_replies
+        where = {"channel": place.channel, "ts": root, "latest": place.called_by}
+        found: list[Heard] = []
+        async for page in pages(web.ask, replies, "messages", 1, **where):
+            for item in page:
+                message = self._told(place, item, page)
+                if message and self._is_own(message):
+                    found.append(await self._heard(context_key(thread, message.ts), message))
+        return found
 
     async def _recent(self, place: kinds.Opened) -> Sequence[Item]:
         """The last messages above the call, newest first."""
@@ -127,6 +164,9 @@ class History:
         if known is None or not known.event.begins_with_call:
             return []
         answers = list[int]()
+        for said in self.workspace.journal.of(known.thread, kinds.Heard):
+            if said.event.is_own and moment(said.event.ts) < moment(place.called_by):
+                answers.append(said.seq)
         for turn in self.workspace.journal.of(known.thread, kinds.TurnBegan, most=1):
             for receipt in only(kinds.Spoken, self.workspace.journal.recorded(turn.event.execution)):
                 said_before = moment(receipt.event.ts) < moment(place.called_by)
@@ -134,19 +174,46 @@ class History:
                     answers.append(receipt.seq)
         return answers
 
-    def _said_by_others(self, place: kinds.Opened, item: Item) -> Message | None:
-        """The message, if someone else said it, and wants nothing of it forgotten."""
+    def _told(self, place: kinds.Opened, item: Item, own: Sequence[Item]) -> Message | None:
+        """The message, if nobody wants it forgotten; one of our own only if it is among these."""
         message = spoken(item, place.channel, place.where)
-        if message is None or self.workspace.me.said(message.user, message.bot):
+        if message is None:
             return None
-        if self.workspace.is_forgotten(message.author, message.ts):
+        author = message.author
+        if self._is_own(message):
+            author = place.user  # it was said to them
+            if item not in own:
+                return None
+        if self.workspace.is_forgotten(author, message.ts):
             return None
         return message
 
+    def _is_own(self, message: Message) -> bool:
+        return self.workspace.me.said(message.user, message.bot)
+
+    def _unknown(self, place: kinds.Opened, root: str, items: Sequence[Item]) -> list[Item]:
+        """Those of our own messages here that the journal does not know."""
+        return OwnMessages(self.workspace).unknown(place.channel, root, items)
+
+    def _may_be_context(self, place: kinds.Opened, message: Message) -> bool:
+        """Is it no input of its own, and not from somebody who may not speak to the soul?"""
+        if self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}"):
+            return False
+        return self.workspace.allowed.hears(message) or not self._is_to_the_soul(place, message)
+
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
-        known = self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}")
-        return known is not None or self.workspace.me.called_in(message)
+        """Would it be answered, if it came now?"""
+        return not self._is_own(message) and (place.where == "dm" or self.workspace.me.called_in(message))
+
+    def _key(self, thread: str, place: kinds.Opened, message: Message) -> str:
+        """What is to the soul is not known by this: it is answered if it comes after all."""
+        if self._is_to_the_soul(place, message):
+            return context_key(thread, message.ts)
+        return f"heard:{place.team}:{place.channel}:{message.ts}"
 
     async def _heard(self, key: str, message: Message) -> Heard:
         words = await self.workspace.people.describe(message)
-        return Heard(key=key, author=message.author, event=kinds.Heard(**words))
+        note = ""
+        if self._is_own(message):
+            note = kinds.OWN_WORDS
+        return Heard(key=key, author=message.author, event=kinds.Heard(**words, note=note))

@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
-from daemon.kinds import moment, thread_key
+from daemon.kinds import context_key, moment, thread_key
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.chatter import Noticing
 from daemon.slack.meant import meant
@@ -102,6 +102,7 @@ class Inbox:
         if stop and await self._stop(stop):
             return
         message = message_of(event)
+        self._look_whose(event)
         if message:
             for thread in await self._message(message):
                 self._wake(thread)
@@ -117,6 +118,14 @@ class Inbox:
         reaction = reaction_of(event)
         if reaction:
             await self._noticing.reaction(reaction)
+
+    def _look_whose(self, event: Mapping[str, Any]) -> None:
+        """A message of the soul's own that names another journal was said by another daemon."""
+        said = event
+        if event.get("subtype") == "message_changed":
+            said = part(event, "message")
+        if self._me.said(said.get("user"), said.get("bot_id")):
+            self._workspace.look_whose(said)
 
     async def _stop(self, stop: Stop) -> bool:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
@@ -162,17 +171,44 @@ class Inbox:
         await write_down(self._journal, known, event, key)
         self._wake(known.thread)
 
-    async def recover(self, message: Message, *, late: bool) -> set[str]:
-        """Take what catch-up found; `late` if it is too old to be answered. Which thread is to be woken now?
+    async def recover(self, message: Message, *, late: str = "") -> set[str]:
+        """Take what catch-up found; `late`: why it is not to be answered. Which thread is to be woken now?
 
         Raises JournalError.
         """
-        where = self._where(message)
-        if self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"):
+        if self._is_known(message):
+            return set()
+        if late == kinds.ANSWERED and self._is_context(message):
             return set()
         return await self._message(message, late=late)
 
-    async def _message(self, message: Message, *, late: bool = False) -> set[str]:
+    async def recover_own(self, message: Message) -> None:
+        """Remember what the soul itself has said in a conversation, in a life that the journal does not know.
+
+        Raises JournalError.
+        """
+        key = thread_key(self._me.team, message.channel, message.root)
+        async with self._order.of(key):
+            known = opened(self._journal, key)
+            if known is None or self._is_known(message):
+                return
+            above_call = moment(message.ts) < moment(known.event.called_by or "0")
+            if above_call or self._workspace.is_forgotten(known.event.user, message.ts):
+                return
+            words = await self._people.describe(message)
+            event = kinds.Heard(**words, note=kinds.OWN_WORDS)
+            await write_down(self._journal, known, event, f"heard:{self._where(message)}")
+
+    def _is_known(self, message: Message) -> bool:
+        where = self._where(message)
+        return bool(self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"))
+
+    def _is_context(self, message: Message) -> bool:
+        """Has its conversation read it already, as what stood above the call?"""
+        known = opened(self._journal, thread_key(self._me.team, message.channel, message.root))
+        return bool(known and self._journal.get(context_key(known.thread, message.ts)))
+
+    async def _message(self, message: Message, *, late: str = "") -> set[str]:
         """One message of a thread at a time: a reply is judged when the call that it follows is written.
 
         But where the soul is at work a stop waits for no other. What the soul says itself comes back to it,
@@ -193,7 +229,7 @@ class Inbox:
                 self._early.append((key, message))
             return set()
 
-    async def _judge(self, key: str, message: Message, *, late: bool = False) -> Taken | None:
+    async def _judge(self, key: str, message: Message, *, late: str = "") -> Taken | None:
         """The entry that it becomes; None where it belongs to no conversation of ours.
 
         What its author wants forgotten is not taken, however late it comes, or how often. One message of a
@@ -206,39 +242,42 @@ class Inbox:
         async with self._order.of(BOTS):
             return await self._judged(key, message, late=late)
 
-    async def _judged(self, key: str, message: Message, *, late: bool) -> Taken | None:
+    async def _judged(self, key: str, message: Message, *, late: str) -> Taken | None:
         known = opened(self._journal, key)
         if known:
             called_by: str | None = known.event.called_by
         else:
             called_by = self._begun(message)
-        late = late or self._is_late(known, message)
+        if not late and self._is_late(known, message):
+            late = kinds.TOO_LATE
         neighbour = self._allowed.names(message)
         enough = neighbour and self._workspace.meetings.enough(self._me.team, message.channel, message.root)
-        address = judge(message, self._me, self._allowed, called_by, late=late, enough=enough)
+        address = judge(message, self._me, self._allowed, called_by, late=bool(late), enough=enough)
         if address == "ignored":
             await self._people.seen(message)
             if self._noticing:
                 await self._noticing.message(message)
             return None
         if known:
-            return await self._goes_on(known, message, address)
-        return await self._begins(key, message, address, called_by or message.ts)
+            return await self._goes_on(known, message, address, late)
+        return await self._begins(key, message, address, called_by or message.ts, late)
 
-    async def _goes_on(self, known: Entry[kinds.Opened], message: Message, address: Address) -> Taken:
+    async def _goes_on(
+        self, known: Entry[kinds.Opened], message: Message, address: Address, late: str
+    ) -> Taken:
         """Write it down in its conversation. A stop waits for nothing that Slack would have to be asked."""
         urgent = self._urgent(message)
         words = await self._people.describe(message, at_once=urgent, readers=not urgent)
         if not urgent:
             await self.audiences.note(message)
-        key, event = self._written(message, address, words)
+        key, event = self._written(message, address, words, late)
         entry = await write_down(self._journal, known, event, key)
         if _shows_more(message, words, entry.event):  # its mention came first, without that
             whole = kinds.Heard(**words, note="edited")
             await write_down(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
 
-    async def _begins(self, key: str, message: Message, address: Address, called_by: str) -> Taken:
+    async def _begins(self, key: str, message: Message, address: Address, called_by: str, late: str) -> Taken:
         """Write it down with the conversation that it opens."""
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
         where = self._people.whereabouts(message)
@@ -252,7 +291,7 @@ class Inbox:
             user=message.author,
             called_by=called_by,
         )
-        first, event = self._written(message, address, words)
+        first, event = self._written(message, address, words, late)
         known, entry = await self._journal.open_with(
             key, place, event, first_key=first, author=message.author
         )
@@ -294,7 +333,7 @@ class Inbox:
             return message.root
         return None
 
-    def _written(self, message: Message, address: Address, words: Words) -> tuple[str, Written]:
+    def _written(self, message: Message, address: Address, words: Words, late: str) -> tuple[str, Written]:
         """The key under which it is written down, and as what."""
         where = self._where(message)
         if message.change:
@@ -304,7 +343,7 @@ class Inbox:
             return f"heard:{where}", kinds.Heard(**words)
         key = f"msg:{where}"
         if address == "late":  # where an event that comes after all finds it
-            return key, kinds.Heard(**words, note="not answered")
+            return key, kinds.Heard(**words, note=late)
         known = command(message, self._me)
         if known == "stop":
             return key, kinds.StopAsked(**words, address=address)

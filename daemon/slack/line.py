@@ -14,7 +14,8 @@ from aiohttp import ClientConnectionError, ClientWebSocketResponse, ServerTimeou
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from daemon.ports import Clock
-from daemon.slack.payload import parsed, told, value_of
+from daemon.slack.other_daemon import OtherDaemon
+from daemon.slack.payload import parsed, told, value_of, whole
 
 Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
 """Takes what is in an envelope; may that be acked?"""
@@ -40,6 +41,8 @@ class Line:
         """Done when Slack has said hello; fails when the line ends before."""
         self.over: asyncio.Future[str] = loop.create_future()
         """Why another line must take its place: Slack's word for it, or "closed" or "silent"."""
+        self.counted = 0
+        """How many sockets of the app Slack counted as this one began; 0: it did not say."""
         self._said_hello = False
         self._ws = ws
         self._listen = listen
@@ -51,6 +54,11 @@ class Line:
     def alive(self) -> bool:
         """Does Slack send events here, as far as we know?"""
         return self._said_hello and not self._ws.closed
+
+    @property
+    def open(self) -> bool:
+        """May Slack count it as a socket of ours?"""
+        return not self._ws.closed
 
     async def close(self) -> None:
         """Answer what came in, then hang up."""
@@ -83,6 +91,7 @@ class Line:
             case "hello":
                 if not self.greeted.done():
                     self._said_hello = True
+                    self.counted = whole(frame.get("num_connections"))
                     self.greeted.set_result(None)
             case "disconnect":
                 self._end(told(frame, "reason"))
@@ -129,7 +138,11 @@ class Hearing:
         self.wanted = wanted
         self.was_deaf = False
         """True if all lines had ended at a time since the last catching up was asked for."""
+        self.opening = 0
+        """Attempts at a line that are on their way."""
         self.lines: set[Line] = set()
+        self.other = OtherDaemon(clock)
+        """Whether another daemon uses the same app."""
         self.events = Counter[str]()
         """What Slack sent, by its type."""
         self.opened = Counter[str]()
@@ -150,6 +163,13 @@ class Hearing:
     def alive(self) -> int:
         """How many lines are alive, as far as we know."""
         return sum(line.alive for line in self.lines)
+
+    def recount(self, line: Line) -> float | None:
+        """Compare what Slack counted as this line began with what is ours; seconds until the next look."""
+        if not line.counted:
+            return None
+        ours = self.opening + sum(one.open for one in self.lines)
+        return self.other.counted(line.counted, ours)
 
     @property
     def deaf(self) -> bool:

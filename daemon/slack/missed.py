@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -17,10 +17,11 @@ from math import inf
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.exceptions import JournalDamaged
-from daemon.kinds import moment
+from daemon.kinds import ANSWERED, TOO_LATE, moment
 from daemon.ports import Clock
 from daemon.slack.archive import Archive, Conversation, at, live_threads, spoken
 from daemon.slack.inbox import Inbox
+from daemon.slack.own_messages import OwnMessages
 from daemon.slack.refusals import LIMITED, error_of
 from daemon.slack.watermarks import Marks
 from daemon.slack.web import SKEW, Item
@@ -82,6 +83,7 @@ class Missed:
 
     archive: Archive
     inbox: Inbox
+    own_messages: OwnMessages
     clock: Clock
     tell: Callable[[str], None]
     max_age: float
@@ -229,17 +231,22 @@ class Missed:
         channel = left.id
         since = max(left.since, (self.marks.thread(channel, root) or 0.0) - SKEW)
         items = await self.archive.replies(channel, root, since)
-        await self._take(left, items)
+        own = self.own_messages.unknown(channel, root, items)
+        await self._take(left, items, own, self.own_messages.answered(own, items))
         await self.marks.read_thread(channel, root, max(map(at, items), default=since))
         left.threads.discard(root)
         self._read += 1
 
-    async def _take(self, left: Left, items: Iterable[Item]) -> None:
+    async def _take(
+        self, left: Left, items: Iterable[Item], own: Sequence[Item] = (), answered: Collection[str] = ()
+    ) -> None:
         """Give the inbox what was said since then; what is too old for an answer is only remembered.
 
-        Threads wake when all of it is there, so that one answer takes what was said in one breath.
+        So is what was `answered` in a life that the journal does not know, and what the soul said then, its
+        `own` messages. Threads wake when all of it is there, so that one answer takes what was said in one
+        breath.
         """
-        answered = self.archive.now() - self.max_age
+        too_old = self.archive.now() - self.max_age
         woken: set[str] = set()
         for item in sorted(items, key=at):
             if at(item) < left.since:
@@ -247,8 +254,16 @@ class Missed:
             message = spoken(item, left.id, left.one.kind)
             if message is None:
                 continue
+            late = ""
+            if at(item) < too_old:
+                late = TOO_LATE
+            if message.ts in answered:
+                late = ANSWERED
             try:
-                woken |= await self.inbox.recover(message, late=at(item) < answered)
+                if item in own:
+                    await self.inbox.recover_own(message)
+                else:
+                    woken |= await self.inbox.recover(message, late=late)
             except JournalDamaged as damage:  # its conversation waits, and all others are read
                 log.error("A message in %s is passed over. %s", left.id, damage)
             await self.clock.sleep(0)  # an event that comes now waits for no more than one of these

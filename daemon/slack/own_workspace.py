@@ -10,9 +10,12 @@ from daemon.inner.neighbours import Neighbours
 from daemon.kinds import moment
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
+from daemon.slack.archive import at
+from daemon.slack.mark import marked
 from daemon.slack.names import People
+from daemon.slack.other_daemon import OtherDaemon
 from daemon.slack.policy import Allowed, Me
-from daemon.slack.web import Web
+from daemon.slack.web import Item, Web
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +37,20 @@ class Workspace:
     forgotten: ForgottenWords
     meetings: Neighbours
     """How much there is between the bots that it answers and the soul."""
+    journal_id: str
+    """What messages of ours tell by which journal they stand in."""
+    other: OtherDaemon
+    """Whether another daemon uses the same app."""
 
     def is_forgotten(self, person: str, ts: str) -> bool:
         """Does this person want forgotten what they said or did then?"""
         return moment(ts) <= self.forgotten.until(person)
+
+    def look_whose(self, item: Item) -> None:
+        """Does this message, which is the soul's own, name another journal?"""
+        journal = marked(item).journal
+        if journal not in ("", self.journal_id):
+            self.other.wrote(journal, at(item))
 
     @property
     def mentioned(self) -> frozenset[str]:

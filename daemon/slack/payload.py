@@ -60,6 +60,11 @@ def told(whole: object, *names: str) -> str:
     return ""
 
 
+def whole(value: object) -> int:
+    """This whole number that counts something; 0 where it is none."""
+    return value if type(value) is int and value > 0 else 0
+
+
 def object_in(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
     """The object under this name; an empty one where it is not what Slack promises."""
     value = whole.get(name)

@@ -49,10 +49,14 @@ LACKING = frozenset(
     [
         "unknown_method",
         "method_deprecated",
+        "deprecated_endpoint",
         "missing_scope",
         "not_allowed_token_type",
         "not_agent_app",
+        "not_authorized",
+        "not_enabled",
         "feature_not_enabled",
+        "plan_upgrade_required",
         "access_denied",
         "no_permission",
     ]

@@ -18,12 +18,19 @@ from slack_sdk.errors import SlackApiError
 from daemon.engine.exceptions import Fenced, JournalError
 from daemon.kinds import Opened
 from daemon.ports import Clock, Hold
-from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, error_of, final
-from daemon.slack.web import LONGEST_WAIT, Method, Web, free, pause, retry_after
+from daemon.slack.refusals import LACKING, LIMITED, MISSING_SCOPE, OUT_OF_REACH, error_of, final
+from daemon.slack.web import LONGEST_WAIT, Method, Web, free, named, pause, retry_after
 
 NOTHING = ""
 MOMENT = 0.1
 """Seconds before a sign appears: what is over by then needs none, and the model is asked first."""
+
+ADVICE = (
+    "All else works without it. For a sign of work with a Stop button, declare the app as an agent: copy"
+    " features.agent_view and the scopes of manifest.json to https://api.slack.com/apps, App Manifest,"
+    " and install the app again. `python -m daemon doctor` says whether that is done."
+)
+"""What the owner can do about a sign that Slack does not take."""
 
 log = logging.getLogger(__name__)
 
@@ -285,9 +292,19 @@ class Sign:
             return False
         word = error_of(error)
         if word in LACKING:
-            self._lacking = True
+            self._leave_out(word)
         elif word == LIMITED:
             self.pace.rest(retry_after(error) or LONGEST_WAIT)
         elif final(error):
             spot.wanted = None
         return False
+
+    def _leave_out(self, word: str) -> None:
+        """Slack will take none of these in this life: its owner is told once, and it is called no more."""
+        told = self._lacking or word == MISSING_SCOPE  # the web has said which scope
+        self._lacking = True
+        if not told:
+            log.warning(
+                "Slack refuses %s (%s), so it is not called again before a restart. %s",
+                *(named(self.method), word, ADVICE),
+            )

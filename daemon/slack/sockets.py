@@ -25,6 +25,8 @@ GOODBYE = 2.0
 """Seconds that Slack has to answer our closing of a line."""
 FULL = "too_many_websockets"
 """Slack's word for more sockets than it allows: there is no room for a new one beside the old."""
+RECOUNT = "recount"
+"""Why a line is replaced that is well: each new one brings Slack's count of all that are open."""
 STEADY = 60.0
 """Seconds that a line must have lasted for the next one to be opened at once, whatever was before."""
 
@@ -92,12 +94,16 @@ class Sockets:
                 await self._hang_up(last)
             attempts += 1
             await clock.sleep(pause(attempts))
+            self.hearing.opening += 1
             try:
                 line = await self._open()
             except (SlackApiError, *OUT_OF_REACH) as failure:
                 self.hearing.failed[_lacking(failure)] += 1
                 log.warning("No socket to Slack (%s); it is tried again.", why(failure))
                 continue
+            finally:
+                self.hearing.opening -= 1
+            again = self.hearing.recount(line)
             self.hearing.opened[reason] += 1
             if last is None or not last.alive:
                 self._first.set()
@@ -106,12 +112,24 @@ class Sockets:
                 await self._hang_up(last)
             last = line
             since = clock.steady()
-            reason = await line.over
+            reason = await self._over(line, again)
             self.hearing.was_deaf |= not self.hearing.alive
             if reason in ADVICE:
                 log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
-            if clock.steady() - since >= STEADY:
+            if reason == RECOUNT or clock.steady() - since >= STEADY:
                 attempts = 0
+
+    async def _over(self, line: Line, again: float | None) -> str:
+        """Why another line must take its place, if only so that Slack counts them again."""
+        if again is None:
+            return await line.over
+        pause = asyncio.create_task(self.web.clock.sleep(again))
+        try:
+            await asyncio.wait((line.over, pause), return_when=asyncio.FIRST_COMPLETED)
+            return line.over.result() if line.over.done() else RECOUNT
+        finally:
+            pause.cancel()
+            await asyncio.gather(pause, return_exceptions=True)
 
     async def _open(self) -> Line:
         """A line on which Slack has said hello.

@@ -19,10 +19,10 @@ from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.archive import at
 from daemon.slack.checklist import checklist
 from daemon.slack.doors import open_direct
-from daemon.slack.draft import EVENT, GONE, Draft
+from daemon.slack.draft import GONE, Draft
+from daemon.slack.mark import marked
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.pages import cut, pages
-from daemon.slack.payload import object_in, told
 from daemon.slack.place import OURS
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
@@ -123,20 +123,41 @@ class SlackSpeaker:
             stream.extend(text, hold)
 
     async def finish(
-        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+        self,
+        thread: str,
+        ts: str | None,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
     ) -> str:
         """The message reads so for good, with these buttons: posted whole, its stream ended, or rewritten."""
         assert text.strip(), "an empty text is never said"
         with saying():
-            draft = self._draft(thread, key)
+            draft = self._draft(thread, key, answers)
             final = quiet(text, draft.keep)
             if ts is None:
                 ts = await draft.post(final, hold, choices)
                 self._status.replied(thread)
-            elif not await self._ended(thread, ts, final, hold, choices):
+            elif not await self._ended(thread, draft, ts, final, hold, choices):
                 await draft.stop(ts, "", hold)
                 await draft.rewrite(ts, final, hold, choices)
         return ts
+
+    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+        """It stays as it reads; if it is a stream still, it ends with `end`. Returns how it reads then.
+
+        Empty: another daemon wrote it. What Slack shows of that is mrkdwn, and not what was written.
+        """
+        stream = self._streams.get(thread)
+        if stream and stream.ts == ts:
+            text = stream.text + end
+            await self.finish(thread, ts, text, key, hold)
+            return text
+        with saying():
+            await self._draft(thread, key).stop(ts, end, hold)
+        return ""
 
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
@@ -207,18 +228,21 @@ class SlackSpeaker:
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
             text = stream.text
-        return Posted(ts=ts, text=text, key=_key(item))
+        return Posted(ts=ts, text=text, key=marked(item).key)
 
-    def _draft(self, thread: str, key: str) -> Draft:
-        return Draft(self._web, self._place_of(thread), key, self._mentioned)
+    def _draft(self, thread: str, key: str, answers: Sequence[str] = ()) -> Draft:
+        place = self._place_of(thread)
+        return Draft(self._web, place, key, self._mentioned, answers, self._workspace.journal_id)
 
-    async def _ended(self, thread: str, ts: str, final: str, hold: Hold, choices: Choices | None) -> bool:
+    async def _ended(
+        self, thread: str, draft: Draft, ts: str, final: str, hold: Hold, choices: Choices | None
+    ) -> bool:
         """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""
         stream = self._streams.pop(thread, None)
         if stream and stream.ts != ts:
             await stream.close()
             return False
-        return stream is not None and await stream.end(final, hold, choices)
+        return stream is not None and await stream.end(draft, final, hold, choices)
 
 
 @contextmanager
@@ -230,14 +254,6 @@ def saying() -> Iterator[None]:
         if closed(failure):
             raise SpeechRefused(f"Slack takes nothing here: {why(failure)}") from failure
         raise SpeechFailed(f"Slack did not take it: {why(failure)}") from failure
-
-
-def _key(item: Item) -> str:
-    """The digest of the speech's key; empty where a message holds none."""
-    metadata = object_in(item, "metadata")
-    if metadata.get("event_type") != EVENT:
-        return ""
-    return told(metadata.get("event_payload"), "key")
 
 
 def _text(item: Item) -> str:

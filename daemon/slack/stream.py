@@ -73,14 +73,15 @@ class Stream:
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
 
-    async def end(self, text: str, hold: Hold, choices: Choices | None) -> bool:
-        """Close it with its last words; False when it does not read so, and must be rewritten."""
+    async def end(self, draft: Draft, text: str, hold: Hold, choices: Choices | None) -> bool:
+        """Close it with its last words, as this draft of it; False when it does not read so, and must be
+        rewritten."""
         await self.close()
         if not (self._whole and text.startswith(self._shown)):
             return False
         if self._streamed:
-            return await self._draft.stop(self.ts, text[len(self._shown) :], hold, choices)
-        await self._draft.rewrite(self.ts, text, hold, choices)
+            return await draft.stop(self.ts, text[len(self._shown) :], hold, choices)
+        await draft.rewrite(self.ts, text, hold, choices)
         return True
 
     async def _run(self) -> None:

@@ -27,6 +27,7 @@ from daemon.slack.doors import Doors
 from daemon.slack.guests import Guests
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
+from daemon.slack.journal_id import journal_id
 from daemon.slack.line import Hearing
 from daemon.slack.name_register import NameRegister
 from daemon.slack.names import People
@@ -108,6 +109,7 @@ class Slack:
         """Where we are, and who."""
         web = web_of(self.access, session, self.clock, self._scopes)
         me = await arrive(web, self.access)
+        self.hearing.other.since = web.now()
         return Workspace(
             web=web,
             me=me,
@@ -121,6 +123,8 @@ class Slack:
             places=self.places,
             forgotten=ForgottenWords(self.journal),
             meetings=self.meetings,
+            journal_id=await journal_id(self.journal, me.team),
+            other=self.hearing.other,
         )
 
     async def __aexit__(self, *_: object) -> None:
@@ -134,7 +138,7 @@ class Slack:
     @property
     def wrong(self) -> Sequence[str]:
         """What only an owner can mend, and how: a sentence each."""
-        return self._scopes.wrong
+        return [*self._scopes.wrong, *self.hearing.other.wrong]
 
     async def called(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""

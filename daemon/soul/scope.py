@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from daemon.engine.context import Context
+from daemon.engine.event import Entry
+from daemon.kinds import Message, StopAsked
 from daemon.soul.world import World
 
 
@@ -24,3 +28,11 @@ class Scope:
         """Does nothing of this execution go on beside these steps?"""
         self.speaking = asyncio.Lock()
         """Held while one of its contexts posts: their messages stand one after the other, each whole."""
+
+    @property
+    def answered(self) -> Sequence[str]:
+        """The ts of what people said that is answered by what this execution says now."""
+        said: list[Entry[Any]] = [
+            entry for entry in self.execution.inputs if isinstance(entry.event, Message | StopAsked)
+        ]
+        return tuple(entry.event.ts for entry in said)

@@ -289,4 +289,4 @@ async def _last_word(turn: Turn, name: str) -> None:
     """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
         sentence = worded(turn, f"prompts/sentences/{name}")
-        await turn.say(sentence, name)
+        await turn.say(sentence, name, answers=name != "failed")

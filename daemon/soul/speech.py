@@ -5,7 +5,7 @@ Made by the turn. See "Speech" in docs/ARCHITECTURE.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from daemon.engine.event import Entry, fingerprint
 from daemon.engine.keys import part
@@ -23,10 +23,11 @@ BROKEN = " …"
 class Speech:
     """Implements process.Speech. Its messages have the keys `key`, `key!2` and so on."""
 
-    def __init__(self, scope: Scope, key: str, lost_words: str) -> None:
+    def __init__(self, scope: Scope, key: str, lost_words: str, half_said: Callable[[], str]) -> None:
         self._scope = scope
         self._key = key
         self._lost_words = lost_words
+        self._half_said = half_said
         self._read_back()
         self._messages: list[Message] = []
         self._broken_off = 0
@@ -76,15 +77,21 @@ class Speech:
             cut = self._scope.speaker.cut(text, _end_of(whole))
             self._cuts.append(cut)
 
-    async def close(self, text: str, choices: Choices | None = None) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def close(
+        self, text: str, choices: Choices | None = None, *, answers: bool = True
+    ) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
 
-        Its last message has the buttons. Those of parallel contexts wait for each other.
+        Its last message has the buttons. Those of parallel contexts wait for each other. `answers`: it is
+        the answer to what this execution was begun for.
         """
         async with self._scope.speaking:
-            return await self._close(text, choices)
+            answered = self._scope.answered if answers and not choices else ()
+            return await self._close(text, choices, answered)
 
-    async def _close(self, text: str, choices: Choices | None) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def _close(
+        self, text: str, choices: Choices | None, answered: Sequence[str]
+    ) -> Sequence[Entry[Spoken | Unsaid]]:
         question = ""
         if choices:
             question = choices.question
@@ -104,7 +111,7 @@ class Speech:
             buttons = None
             if number == len(pages) - 1:
                 buttons = choices
-            receipts.append(await self._message(number).close(page, asked, buttons))
+            receipts.append(await self._message(number).close(page, asked, buttons, answered))
         for message in begun[len(pages) :]:
             unsaid = await message.unsay(asked)
             if unsaid:
@@ -121,13 +128,8 @@ class Speech:
         begun = self._begun()
         for message in begun:
             if await message.standing() and not message.receipt:
-                text = (await message.read()).removesuffix(BROKEN)
-                if message is begun[-1]:
-                    text += BROKEN
-                if not text.strip(BROKEN):
-                    text = self._lost_words
-                page = Page(text=text, upto=len(text))
-                receipts.append(await message.close(page, ""))
+                end = BROKEN if message is begun[-1] else ""
+                receipts.append(await message.break_off(end, self._lost_words, self._half_said))
             else:
                 unsaid = await message.unsay("")
                 if unsaid:

@@ -25,6 +25,7 @@ from daemon.kinds import (
     ReadingEnded,
     Said,
     SelfCall,
+    Spoken,
     SystemMessage,
     Timer,
     ToSay,
@@ -124,6 +125,18 @@ class Turn(Voice):
         if word is None:
             return 0
         return word.seq
+
+    @property
+    def answered(self) -> Sequence[str]:
+        """Of thoughts that go on from turn to turn: all that was said since it last answered here."""
+        found = super().answered
+        if found or not self.came:
+            return found
+        spoken = self.journal.latest(self.root, Spoken, before=self.number)
+        since = spoken.seq if spoken else 0
+        said = self.journal.of(self.root, Message, since=since)
+        asked = [*self.answers, *[entry for entry in said if entry.seq < self.number]]
+        return tuple(dict.fromkeys(entry.event.ts for entry in asked if isinstance(entry.event, Message)))
 
     @property
     def must_answer(self) -> bool:

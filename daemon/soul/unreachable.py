@@ -41,4 +41,4 @@ async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
         if waiting.event.reason in ACCOUNT:
             name = "account"
         sentence = worded(turn, f"prompts/sentences/{name}")
-        await turn.say(sentence, "told")
+        await turn.say(sentence, "told", answers=False)

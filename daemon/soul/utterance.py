@@ -6,7 +6,7 @@ a key can be adopted; its parallel contexts never stream, and know each message 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ from daemon import kinds
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.keys import PART, part
+from daemon.engine.reading import Reading
 from daemon.errors import SpeechFailed
 from daemon.ports import Choices, Page, Posted
 from daemon.soul.scope import Scope
@@ -47,12 +48,16 @@ def is_broken_off(receipt: Entry[Any] | None) -> bool:
 async def own_since(scope: Scope, intent: Entry[Any] | None) -> list[Posted]:
     """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
     since = 0.0
-    dated: list[Entry[Any]] = []
-    dated += scope.journal.of(scope.thread, *DATED)
-    for entry in dated:
-        if intent and entry.seq < intent.seq:
-            since = max(since, float(entry.event.ts))
+    if intent:
+        since = known_before(scope.journal, scope.thread, intent.seq)
     return list(await scope.speaker.own(scope.thread, since))
+
+
+def known_before(journal: Reading, thread: str, seq: int) -> float:
+    """When the latest was said, by Slack's clock, that was known of this thread before this entry."""
+    dated: list[Entry[Any]] = []
+    dated += journal.of(thread, *DATED)
+    return max((float(entry.event.ts) for entry in dated if entry.seq < seq), default=0.0)
 
 
 def with_key(own: Sequence[Posted], keys: Collection[str]) -> str | None:
@@ -139,16 +144,16 @@ class Message:
         return bool(self._rests)
 
     async def close(
-        self, page: Page, asked: str, choices: Choices | None = None
+        self, page: Page, asked: str, choices: Choices | None = None, answers: Sequence[str] = ()
     ) -> Entry[kinds.Spoken | kinds.Unsaid]:
-        """It reads so for good; `asked` is the fingerprint of the whole speech."""
+        """It reads so for good; `asked` is the fingerprint of the whole speech, `answers` what it answers."""
         receipt = self.receipt
         if receipt:
             return receipt
         intent = await self._intend()
         ts = await self.standing()
         if ts is None or page.text != self._rests or choices:
-            ts = await self._finish(ts, page.text, choices)
+            ts = await self._finish(ts, page.text, choices, answers)
         spoken = kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked)
         return await self._end(spoken, intent)
 
@@ -166,12 +171,31 @@ class Message:
             self._ts = await self._found(intent)
         return self._ts
 
-    async def read(self) -> str:
-        """How it reads in Slack now."""
+    async def break_off(
+        self, end: str, lost: str, unknown: Callable[[], str]
+    ) -> Entry[kinds.Spoken | kinds.Unsaid]:
+        """It stands in Slack and stays as it is, with this `end`; its receipt.
+
+        Where nothing legible stands there it reads `lost`. Where nobody knows its words any more, `unknown`
+        is recorded: Slack shows them in a form of its own.
+        """
+        text = self._shown if self._rests in ("", "?") else self._rests
+        if not text and await self._is_legible():
+            intent, scope = await self._intend(), self._scope
+            assert self._ts
+            text = await scope.speaker.leave(scope.thread, self._ts, end, self._key, scope.hold)
+            return await self._end(kinds.Spoken(ts=self._ts, text=text or unknown()), intent)
+        text = text.removesuffix(end) + end
+        if not text.strip(" …"):
+            text = lost
+        return await self.close(Page(text=text, upto=len(text)), "")
+
+    async def _is_legible(self) -> bool:
+        """Does it read anything in Slack?"""
         for posted in await own_since(self._scope, self.intent):
             if posted.ts == self._ts:
-                return posted.text
-        return ""
+                return bool(posted.text.strip(" …"))
+        return False
 
     async def _start(self, text: str, intent: Entry[kinds.SpeechBegan]) -> None:
         scope = self._scope
@@ -183,9 +207,11 @@ class Message:
         started = kinds.SpeechStarted(ts=self._ts)
         await scope.execution.append(started, part(self._key, STARTED), cause=intent.seq)
 
-    async def _finish(self, ts: str | None, text: str, choices: Choices | None = None) -> str:
+    async def _finish(
+        self, ts: str | None, text: str, choices: Choices | None = None, answers: Sequence[str] = ()
+    ) -> str:
         scope = self._scope
-        return await scope.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices)
+        return await scope.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices, answers)
 
     async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""

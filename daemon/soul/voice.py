@@ -305,11 +305,14 @@ class Voice(Scope):
 
     def speech_at(self, key: str) -> Speech:
         """The message that has this key."""
-        return Speech(self, key, fill(self.text("prompts/sentences/lost_words")))
+        lost_words = fill(self.text("prompts/sentences/lost_words"))
+        return Speech(self, key, lost_words, lambda: fill(self.text("prompts/sentences/half_said")))
 
-    async def say(self, text: str, name: str = "say") -> Sequence[Entry[Spoken | Unsaid]]:
-        """A message of its own, posted whole."""
-        return await self.speech_at(self.ctx.key(name)).close(text)
+    async def say(
+        self, text: str, name: str = "say", *, answers: bool = True
+    ) -> Sequence[Entry[Spoken | Unsaid]]:
+        """A message of its own, posted whole; `answers`: is it the answer to what this execution is about?"""
+        return await self.speech_at(self.ctx.key(name)).close(text, answers=answers)
 
     async def show_plan(self, plan: Planned) -> None:
         """The card of this conversation shows this plan from now on; where there is none, nothing does."""

@@ -29,7 +29,7 @@ def set_status(call: Call) -> dict[str, Any]:
 def set_session_status(call: Call) -> dict[str, Any]:
     """The state of an agent's session in a thread."""
     if call.caller.app is None or not call.caller.app.agent:
-        raise Refused("not_agent_app")
+        raise Refused("not_authorized")
     channel, thread_ts = _place(call)
     status = call.need("status")
     mark_session(call, channel, thread_ts, status)

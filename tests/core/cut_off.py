@@ -9,8 +9,8 @@ AGAIN = "tests/stories/test_again.py::"
 CUT_OFF = (
     rule(
         "what breaks off says so once",
-        "soul/speech.py",
-        ".removesuffix(BROKEN)",
+        "soul/utterance.py",
+        ".removesuffix(end)",
         "",
         AGAIN + "test_what_breaks_off_says_so_once_however_often_it_is_ended",
     ),

@@ -119,10 +119,23 @@ class FileSlack:
         await self._do(hold, ts, more=text.removeprefix(shown) if text.startswith(shown) else text)
 
     async def finish(
-        self, thread: str, ts: str | None, text: str, key: str, hold: Hold, choices: Choices | None = None
+        self,
+        thread: str,
+        ts: str | None,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
     ) -> str:
         buttons = "".join(f" [{choice.label}]" for choice in choices.choices) if choices else ""
         return await self._do(hold, ts, thread=thread, text=text + buttons, key="" if ts else digest(key))
+
+    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+        shown = next(message["text"] for message in self.messages() if message["ts"] == ts)
+        if not shown.endswith(end):  # else its stream has ended
+            await self._do(hold, ts, more=end)
+        return ""
 
     async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
         return await self._do(hold, ts, thread=thread, text=f"[{plan.line()}]", key=digest(key))

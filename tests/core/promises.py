@@ -93,8 +93,8 @@ HEARS = (
     rule(
         "what is too old is not answered",
         "slack/missed.py",
-        "late=at(item) < answered",
-        "late=False",
+        "        if at(item) < too_old:\n",
+        "        if False:\n",
         f"{AWAY}test_what_is_too_old_for_an_answer_is_known_when_its_thread_goes_on",
     ),
     rule(

@@ -124,7 +124,7 @@ async def test_a_status_is_refused_where_slack_refuses_it(place: Place) -> None:
     soul, echo = place.client(SOUL.bot_token), place.client(ECHO.bot_token)
     asked = await place.client(ALICE.token).chat_postMessage(channel="#general", text="Well?")
     thread = {"channel_id": asked["channel"], "thread_ts": asked["ts"]}
-    assert await refused(echo.agents_sessions_setStatus(**thread, status="processing")) == "not_agent_app"
+    assert await refused(echo.agents_sessions_setStatus(**thread, status="processing")) == "not_authorized"
     assert await refused(soul.agents_sessions_setStatus(**thread, status="busy")) == "invalid_arguments"
     elsewhere = {"channel_id": asked["channel"], "thread_ts": "1234567890.000001"}
     nowhere = soul.assistant_threads_setStatus(**elsewhere, status="is lost")

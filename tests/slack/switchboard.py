@@ -43,6 +43,8 @@ class Switchboard:
     """Every connection so far."""
     live: list[int] = field(default_factory=lambda: [0])
     """How many connections there were, each time that this changed."""
+    others: int = 0
+    """How many sockets of the app are another daemon's."""
     pings: int = 0
     acks: list[tuple[int, str]] = field(default_factory=list)
     """Which connection brought the ack of which envelope."""
@@ -67,7 +69,7 @@ class Switchboard:
         self.live.append(self.live[-1] + 1)
         try:
             if self.greeting:
-                await ws.send_json({"type": "hello"})
+                await ws.send_json({"type": "hello", "num_connections": self.live[-1] + self.others})
             await self._hear(ws, len(self.ends) - 1)
         finally:
             self.live.append(self.live[-1] - 1)

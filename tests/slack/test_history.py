@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import Opened
+from daemon.kinds import OWN_WORDS, Opened
 from daemon.ports import Heard
 from daemon.slack.history import ABOVE, LONGEST, LONGEST_THREAD, RECENT
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, TEAM
-from tests.slack.absence import post_many
+from tests.slack.absence import post, post_many
 from tests.slack.office import GENERAL, ME, Office, office
 
 
@@ -24,6 +24,11 @@ async def shown(here: Office, thread: str) -> list[Heard]:
     found = await here.slack.surroundings.earlier(thread)
     assert found is not None, "Slack did not show it"
     return list(found.heard)
+
+
+def notes(heard: list[Heard]) -> list[tuple[str, str]]:
+    """What was said, and what is noted of it."""
+    return [(one.event.text, one.event.note) for one in heard]
 
 
 async def test_the_earlier_messages_come_oldest_first_with_names(here: Office) -> None:
@@ -92,17 +97,57 @@ async def test_what_stands_above_a_call_reads_as_it_does_now(here: Office) -> No
     assert [one.event.text for one in await earlier(here)] == ["the build is red"]
 
 
-async def test_its_own_words_and_those_to_it_are_no_context(here: Office) -> None:
+async def test_its_own_words_are_marked_and_what_is_an_input_already_is_no_context(here: Office) -> None:
     root = await here.say("xoxb-rehearsal", GENERAL, "good morning")
     await here.say("alice", GENERAL, "morning", root)
     call = await here.say("bob", GENERAL, f"{ME} hello", root)
     mention = {"type": "message", "channel": GENERAL, "channel_type": "channel", "user": BOB.id}
     heard = await earlier(here)
-    assert [one.event.text for one in heard] == ["morning"]
+    assert notes(heard) == [("good morning", OWN_WORDS), ("morning", "")]
     first, *_ = here.entries(Opened)
     await here.say("alice", GENERAL, f"{ME} a second call", root)
     await here.event(event={**mention, "text": f"{ME} late", "ts": call, "thread_ts": root})
-    assert [one.event.text for one in await shown(here, first.thread)] == ["morning"]
+    assert notes(await shown(here, first.thread)) == [("good morning", OWN_WORDS), ("morning", "")]
+
+
+async def test_of_a_thread_that_the_journal_does_not_know_nothing_is_left_out(tmp_path: Path) -> None:
+    async with office(tmp_path) as here:
+        await here.slack.stop()
+        root = await post(here, "alice", GENERAL, f"{ME} the code word is kittiwake")
+        await post(here, "xoxb-rehearsal", GENERAL, "Noted &lt;so&gt;", root)
+        await post(here, "bob", GENERAL, "fine with me", root)
+        second = await post(here, "alice", GENERAL, f"{ME} and the berth is free", root)
+        here.lose()
+    (tmp_path / "journal.db").unlink()
+    async with office(tmp_path) as here:
+        await here.say("bob", GENERAL, f"{ME} what was the word?", root)
+        heard = await earlier(here)
+        assert notes(heard) == [
+            ("@Claudius the code word is kittiwake", ""),
+            ("Noted <so>", OWN_WORDS),
+            ("fine with me", ""),
+            ("@Claudius and the berth is free", ""),
+        ]
+        thread = here.entries(Opened)[-1].thread
+        assert heard[3].key == f"context:{thread}:{second}", "its event may still come, and is answered then"
+
+
+async def test_above_a_call_stand_the_words_and_answers_of_a_lost_life(tmp_path: Path) -> None:
+    async with office(tmp_path) as here:
+        await here.slack.stop()
+        root = await post(here, "alice", GENERAL, f"{ME} the code word is kittiwake")
+        await post(here, "xoxb-rehearsal", GENERAL, "I call the pilot Puffin.", root)
+        await post(here, "bob", GENERAL, "who is that?", root)
+        await post(here, "xoxb-rehearsal", GENERAL, "Good morning, all.")
+        here.lose()
+    (tmp_path / "journal.db").unlink()
+    async with office(tmp_path) as here:
+        await here.say("bob", GENERAL, f"{ME} what did you call the pilot?")
+        assert notes(await earlier(here)) == [
+            ("@Claudius the code word is kittiwake", ""),
+            ("Good morning, all.", OWN_WORDS),
+            ("I call the pilot Puffin.", OWN_WORDS),
+        ]
 
 
 async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(here: Office) -> None:
@@ -131,14 +176,17 @@ async def test_what_was_said_to_it_and_not_answered_is_no_context(tmp_path: Path
         assert [one.event.text for one in await earlier(here)] == ["the build is red"]
 
 
-async def test_a_dm_has_no_earlier(tmp_path: Path) -> None:
+async def test_a_thread_of_a_dm_that_the_journal_does_not_know_is_shown(tmp_path: Path) -> None:
     async with office(tmp_path) as here:
         dm = await here.dm("alice")
         root = await here.say("alice", dm, "good morning")
+        assert await earlier(here) == []
+        await post(here, "xoxb-rehearsal", dm, "Good morning, Alice.", root)
+        await here.acked()
     (tmp_path / "journal.db").unlink()
     async with office(tmp_path) as here:
         await here.say("alice", dm, "still there?", root)
-        assert await earlier(here) == []
+        assert notes(await earlier(here)) == [("good morning", ""), ("Good morning, Alice.", OWN_WORDS)]
 
 
 async def test_a_refusal_costs_the_context_not_the_answer(

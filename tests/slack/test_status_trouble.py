@@ -72,3 +72,30 @@ async def test_a_thread_that_is_gone_from_slack_is_left_alone(here: Office) -> N
     await show(here, thread, "")
     await later(here, 600)
     assert [args["status"] for args in here.wire.told(SESSION)] == ["processing", "active"]
+
+
+@pytest.mark.parametrize(
+    "word", ["not_authorized", "not_allowed_token_type", "unknown_method", "feature_not_enabled"]
+)
+async def test_what_slack_takes_of_no_app_like_this_is_told_once_and_not_asked_again(
+    here: Office, caplog: pytest.LogCaptureFixture, word: str
+) -> None:
+    here.wire.refuse[SESSION] = [word] * 9
+    for _ in range(3):
+        thread = await called(here)
+        await show(here, thread, "is musing…")
+        assert lines(here)[-1] == "is musing…"
+        await show(here, thread, "")
+    assert len(here.wire.refuse[SESSION]) == 8
+    told = [line for line in caplog.messages if SESSION in line]
+    assert len(told) == 1
+    assert word in told[0]
+    assert "declare the app as an agent" in told[0]
+
+
+async def test_a_scope_that_is_missing_is_told_once(here: Office, caplog: pytest.LogCaptureFixture) -> None:
+    here.wire.refuse[SESSION] = ["missing_scope"] * 9
+    for _ in range(2):
+        await show(here, await called(here), "is musing…")
+    assert len(here.wire.refuse[SESSION]) == 8
+    assert len([line for line in caplog.messages if SESSION in line]) == 1

@@ -145,3 +145,32 @@ async def test_a_message_that_ended_for_its_age_stays_as_it_is(stage: Stage) -> 
     said = await stage.answers(ALICE, ts)
     assert said[0] == first
     assert " ".join(said) == text
+
+
+async def test_what_an_earlier_life_wrote_is_neither_written_back_nor_taken_for_its_words(
+    stage: Stage,
+) -> None:
+    """Slack shows a message of ours as mrkdwn, which is not what was written."""
+    go_on = asyncio.Event()
+    stage.model.say("<say>**First**, see [the guide](https://example.org): a < b && c", until=go_on, first=70)
+    ts = await stage.post("alice", ALICE, "Make a plan")
+    await stage.until(lambda: stage.entries("speech-started"))
+    await stage.clock.advance(1)
+    await stage.sleep()
+    shown = "*First*, see <https://example.org|the guide>: a &lt; b &amp;&amp; c"
+    with stage.world.workspace.db as db:
+        db.execute(
+            "update message set body = json_set(body, '$.text', ?) where streaming is not null", (shown,)
+        )
+    stage.model.fail(429, "rate_limit_error", wait=60)
+    await stage.wake()
+    await stage.passing(1, lambda: stage.entries("outage") and stage.entries("spoken"))
+    half, *_ = await stage.answers(ALICE, ts)
+    assert half == f"{shown} …", "its stream is ended, and nothing of it is rewritten"
+    assert "chat.update" not in stage.wire.spoken
+    [words] = [entry.event.text for entry in stage.entries("spoken")][:1]
+    assert words == (stage.words / "prompts" / "sentences" / "half_said.md").read_text().strip()
+    await stage.passing(30, lambda: at_rest(stage))
+    asked = str(stage.asked())
+    assert "&lt; b" not in asked
+    assert "the guide" not in asked

@@ -61,7 +61,7 @@ async def test_what_the_last_life_noted_of_itself_may_be_damaged(stage: Stage) -
     await stage.wake()
     await stage.settled()
     await stage.sleep()
-    noted = ("life-began", "life-ended", "caught-up", "read-on", "status-cleared")
+    noted = ("life-began", "life-ended", "caught-up", "read-on", "status-cleared", "journal-named")
     with opened(stage.home / "journal.db") as copy:
         for kind in noted:
             copy.change(copy.seqs(kind)[-1], body="null")

@@ -1,0 +1,46 @@
+"""The metadata of our own messages in Slack: which speech, of which journal, and what it answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.engine.event import digest
+from daemon.slack.payload import TS, object_in, told
+from daemon.slack.web import Item
+
+EVENT = "soul_speech"
+"""The metadata's event_type. Its payload: `key`, the digest of the speech's key; `journal`, the id of the
+journal that it stands in; `answers`, the ts of the messages that it answers, between spaces."""
+MOST_ANSWERED = 100
+"""Messages that are named one by one: Slack bounds the size of metadata."""
+
+
+def mark(key: str, journal: str, answers: Sequence[str]) -> dict[str, Any]:
+    """The metadata of a message of the speech that has this key."""
+    named = " ".join(answers[-MOST_ANSWERED:])
+    payload = {"key": digest(key), "journal": journal, "answers": named}
+    return {"event_type": EVENT, "event_payload": payload}
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What the metadata of a message of ours says; `answers` is None where it does not name them."""
+
+    key: str
+    journal: str
+    answers: frozenset[str] | None
+
+
+def marked(item: Item) -> Marked:
+    """What stands in the metadata of this message."""
+    metadata = object_in(item, "metadata")
+    if metadata.get("event_type") != EVENT:
+        return Marked("", "", None)
+    payload = object_in(metadata, "event_payload")
+    answers = payload.get("answers")
+    named = None
+    if isinstance(answers, str):
+        named = frozenset(ts for ts in answers.split() if TS.fullmatch(ts))
+    return Marked(told(payload, "key"), told(payload, "journal"), named)

@@ -1,0 +1,100 @@
+"""Messages of the soul's own that stand in Slack and that the journal does not know: after a restore, say.
+
+A life of the daemon said them whose journal is gone; what it answered there is answered. A message that the
+journal knows proves nothing: people may have asked while it was being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.engine.event import Entry, digest
+from daemon.engine.journal import Journal
+from daemon.kinds import CardBegan, SpeechBegan, thread_key
+from daemon.slack.archive import at
+from daemon.slack.mark import marked
+from daemon.slack.own_workspace import Workspace
+from daemon.slack.payload import parts, told
+from daemon.slack.place import OURS, opened
+from daemon.slack.web import Item
+from daemon.soul.utterance import known_before
+
+NO_ANSWERS = frozenset({"actions", "context"})
+"""Blocks that stand in questions and in cards alone: neither is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMessages:
+    """Tells those that the journal knows from those that it does not."""
+
+    workspace: Workspace
+
+    def unknown(self, channel: str, root: str, items: Iterable[Item]) -> list[Item]:
+        """Of what stands in this thread, what the soul said in a life that the journal knows nothing of."""
+        me = self.workspace.me
+        own = [item for item in items if me.said(item.get("user"), item.get("bot_id"))]
+        if not own:
+            return []
+        for item in own:
+            self.workspace.look_whose(item)
+        journal = self.workspace.journal
+        known = opened(journal, thread_key(me.team, channel, root))
+        unasked = self.workspace.places.said_unasked
+        own = [item for item in own if not unasked(me.team, channel, str(item.get("ts")))]
+        if known is None:
+            return own
+        said: list[Entry[Any]] = journal.of(known.thread, *OURS)
+        told_of = {entry.event.ts for entry in said}
+        own = [item for item in own if item.get("ts") not in told_of]
+        if own:
+            begun = _Begun.in_thread(journal, known.thread)
+            own = [item for item in own if not begun.may_be(item)]
+        return own
+
+    def answered(self, unknown: Sequence[Item], items: Iterable[Item]) -> frozenset[str]:
+        """Which messages of this thread these have answered, by their ts.
+
+        One that does not say what it answers, as an older version wrote it, answers all that stands above it.
+        """
+        found = set[str]()
+        above = 0.0
+        for item in unknown:
+            answers = marked(item).answers
+            if answers is not None:
+                found |= answers
+            elif not NO_ANSWERS & {told(block, "type") for block in parts(item, "blocks")}:
+                above = max(above, at(item))
+        found.update(str(item.get("ts")) for item in items if at(item) < above)
+        return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The messages that were begun in one thread, as the journal says; those `pending` may still come."""
+
+    journal: Journal
+    thread: str
+    intents: Sequence[Entry[Any]]
+    pending: Collection[int]
+
+    @classmethod
+    def in_thread(cls, journal: Journal, thread: str) -> _Begun:
+        """Those of this thread."""
+        intents: list[Entry[Any]] = journal.of(thread, SpeechBegan, CardBegan)
+        pending = journal.still_pending([intent.seq for intent in intents])
+        return cls(journal, thread, intents, set(pending))
+
+    def may_be(self, item: Item) -> bool:
+        """May this message be one of them? While it grows it has no key.
+
+        A restored journal uses the keys of its lost life again, so that what is older than all that was known
+        when the message was begun is another one.
+        """
+        key = marked(item).key
+        for intent in self.intents:
+            named = key == digest(intent.key) if key else intent.seq in self.pending
+            if named and at(item) >= known_before(self.journal, self.thread, intent.seq):
+                return True
+        return False
