@@ -92,6 +92,15 @@ def rename(db: sqlite3.Connection, channel: Channel, name: str) -> Channel:
     return replace(channel, name=name)
 
 
+def renumber(db: sqlite3.Connection, channel: Channel, id: str, private: bool) -> Channel:
+    """The same channel, with another id, as Slack does where one is shared, or made private."""
+    for table in ("member", "message", "share"):
+        db.execute(f"update {table} set channel = ? where channel = ?", (id, channel.id))
+    kind = "group" if private else channel.kind
+    db.execute("update channel set id = ?, kind = ? where id = ?", (id, kind, channel.id))
+    return replace(channel, id=id, kind=kind)
+
+
 def _must_be_free(db: sqlite3.Connection, name: str) -> None:
     if name in [channel.name for channel in all_channels(db)]:
         raise Refused("name_taken")

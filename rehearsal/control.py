@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.channels import Channel, all_channels, channel_json, joined_channel
-from rehearsal.events import payload_of, post, root_of, tell_of_name
+from rehearsal.channels import Channel, all_channels, channel_json, joined_channel, renumber
+from rehearsal.events import happened, payload_of, post, root_of, tell_of_name
 from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, App, name_of
 from rehearsal.refusal import Refused
 from rehearsal.wire import json_object
@@ -29,6 +29,7 @@ class Control:
         router.add_post("/rehearsal/clock", self.clock)
         router.add_post("/rehearsal/message", self.message)
         router.add_post("/rehearsal/event", self.event)
+        router.add_post("/rehearsal/channel", self.channel)
 
     async def state(self, _: web.Request) -> web.Response:
         """Everybody and everything at a glance; who looks lets the apps know of a new name, too."""
@@ -57,6 +58,22 @@ class Control:
                 return web.json_response({"ok": True, "ts": _put(self._workspace, fields)})
         except Refused as refusal:
             return web.json_response(refusal.body)
+
+    async def channel(self, request: web.Request) -> web.Response:
+        """{"token", "channel", "id", "private"?}: the channel gets another id, and its apps hear of it."""
+        asked = await _asked(request)
+        workspace = self._workspace
+        try:
+            with workspace.db as db:
+                user = CALLERS[str(asked["token"])].id
+                old = joined_channel(db, str(asked["channel"]), user)
+                new = renumber(db, old, str(asked["id"]), bool(asked.get("private")))
+                ids = {"old_channel_id": old.id, "new_channel_id": new.id}
+                happened(workspace, new, {"type": "channel_id_changed", **ids})
+        except (KeyError, Refused):
+            raise web.HTTPBadRequest(text="Name a token, one of its channels, and the new id.") from None
+        workspace.feed.tell(new, {"type": "channel"})
+        return web.json_response({"ok": True})
 
     async def event(self, request: web.Request) -> web.Response:
         """Send one envelope to an app (`app`, else the soul): {"event": …} wrapped, {"payload": …} as it

@@ -39,6 +39,7 @@ SCOPES: dict[str, set[str]] = {
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {
     "agent_session_stopped": {"agent_session_stopped": "chat:write"},
     "app_mention": {"app_mention": "app_mentions:read"},
+    "channel_id_changed": {"channel_id_changed": "channels:read"},
     "channel_shared": {"channel_shared": "channels:read"},
     "channel_unshared": {"channel_unshared": "channels:read"},
     "message": {

@@ -16,6 +16,7 @@ from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
+from daemon.engine.lock import holder
 from daemon.errors import ConfigError
 from daemon.ports import Clock
 from daemon.project import name, root
@@ -107,7 +108,8 @@ async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]
         yield well("slack", said)
         return
     wanted = frozenset(_manifest()["oauth_config"]["scopes"]["bot"])
-    async for finding in slack(access_for(settings), wanted, clock):
+    alone = not holder(settings.journal_path)
+    async for finding in slack(access_for(settings), wanted, clock, alone=alone):
         yield finding
 
 

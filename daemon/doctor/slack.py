@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Set
 
 from aiohttp import ClientSession
@@ -11,6 +12,9 @@ from daemon.doctor.finding import Finding, ill, well
 from daemon.errors import ConfigError
 from daemon.ports import Clock
 from daemon.slack.access import Access, away, introduce, ticket, web_of
+from daemon.slack.line import BEAT
+from daemon.slack.other_daemon import MEND
+from daemon.slack.payload import parsed, whole
 from daemon.slack.refusals import LACKING, OUT_OF_REACH, error_of, final
 from daemon.slack.sign import ADVICE
 from daemon.slack.status import DONE
@@ -20,16 +24,24 @@ NOWHERE, NEVER = "C0000000000", "1.000000"
 """A conversation that there is not."""
 
 
-async def slack(access: Access, wanted: Set[str], clock: Clock) -> AsyncIterator[Finding]:
-    """auth.test with the scopes that it shows, of which the manifest asks for `wanted`; then a ticket."""
+async def slack(access: Access, wanted: Set[str], clock: Clock, *, alone: bool) -> AsyncIterator[Finding]:
+    """auth.test with the scopes that it shows, of which the manifest asks for `wanted`; then a ticket.
+
+    `alone`: no daemon of this home runs, so that no socket of the app is ours.
+    """
     async with ClientSession(headers=access.headers) as session:
         web = web_of(access, session, clock)
         bot = await _found("bot token", access, _bot(web, access))
         yield bot
         if bot.ok:
-            yield await _found("scopes", access, _scopes(web, wanted))
-            yield await _found("agent", access, _agent(web))
-        yield await _found("app token", access, _app(web, access))
+            scopes = await _found("scopes", access, _scopes(web, wanted))
+            yield scopes
+            if scopes.ok:
+                yield await _found("agent", access, _agent(web))
+        app = await _found("app token", access, _app(web, access))
+        yield app
+        if alone and app.ok:
+            yield await _found("sockets", access, _sockets(web, access, session))
 
 
 async def _found(name: str, access: Access, looking: Awaitable[Finding]) -> Finding:
@@ -74,3 +86,17 @@ async def _agent(web: Web) -> Finding:
 async def _app(web: Web, access: Access) -> Finding:
     await ticket(web, access)
     return well("app token", "opens a socket")
+
+
+async def _sockets(web: Web, access: Access, session: ClientSession) -> Finding:
+    """Is the app's only socket ours? It is opened for no more than Slack's count of them."""
+    client = web.client
+    url = await ticket(web, access)
+    async with session.ws_connect(url, proxy=client.proxy, ssl=client.ssl or True) as ws:
+        async with asyncio.timeout(BEAT):
+            hello = parsed(await ws.receive_str())
+    counted = whole(hello.get("num_connections")) if isinstance(hello, dict) else 0
+    if counted <= 1:
+        return well("sockets", "no other daemon uses this app")
+    others = f"Slack counts {counted - 1} sockets of this app that are not ours, so another daemon uses it"
+    return ill("sockets", f"{others}. {MEND} One that has just ended is counted for a moment: look again.")

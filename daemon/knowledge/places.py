@@ -103,6 +103,11 @@ class Places(Projection):
             self.fold()
         return self._of.get(root)
 
+    def has(self, team: str, channel: str) -> bool:
+        """Has the soul ever spoken, or been spoken to, in this channel?"""
+        self.fold()
+        return (team, channel) in self._channels
+
     def name(self, thread: str) -> str:
         """What it is called in a sentence, where this conversation is; empty if it is not in Slack."""
         channel = self.of(thread)

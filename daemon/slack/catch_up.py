@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
@@ -15,19 +16,21 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.engine.exceptions import JournalError
 from daemon.engine.reading import Reading
-from daemon.kinds import CaughtUp, Opened, Said
-from daemon.slack.archive import Archive
+from daemon.kinds import CaughtUp, Opened, Said, moment
+from daemon.slack.archive import Archive, Conversation
 from daemon.slack.inbox import Inbox
-from daemon.slack.missed import Missed, Progress
+from daemon.slack.missed import CLOSED, Missed, Progress
 from daemon.slack.own_messages import OwnMessages
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import note
-from daemon.slack.refusals import OUT_OF_REACH, why
+from daemon.slack.refusals import OUT_OF_REACH, error_of, why
 from daemon.slack.watermarks import Marks, marks
 from daemon.slack.web import pause
 
 DORMANT = 30 * 86_400.0
 """Seconds without a word, after which a thread of the soul's is not asked for replies any more."""
+MOST_GONE, MOST_UNKNOWN = 3, 10
+"""Channels that are gone, and channels that are not known, of which it is asked whether they are the same."""
 log = logging.getLogger(__name__)
 
 
@@ -47,6 +50,8 @@ class CatchUp:
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: bool = False
     _missed: Missed | None = None
+    _compared: set[tuple[str, str]] = field(default_factory=set)
+    """Pairs of channels of which it was asked whether they are the same."""
     _anew: bool = False
     """May more be missing than was found when it began?"""
     _was_away: bool = False
@@ -138,6 +143,9 @@ class CatchUp:
         conversations, own = await asyncio.gather(
             self.archive.conversations(), self.workspace.journal.apart(threads)
         )
+        await self._find_moved(conversations, own)
+        ids = self.workspace.channel_ids
+        conversations = [replace(one, id=ids.first(one.id)) for one in conversations]
         begun = self.archive.now()
         await self._marks.write()
         self._marks = marks(self.workspace.journal, self.workspace.me.team, begun) or self._marks
@@ -153,6 +161,44 @@ class CatchUp:
             own=own,
             conversations=conversations,
         )
+
+    async def _find_moved(
+        self, conversations: Sequence[Conversation], own: Mapping[str, Mapping[str, float]]
+    ) -> None:
+        """Find channels that have another id now, of which nobody told us.
+
+        A conversation that began in one of ours that is gone stands in one that we do not know. Each pair is
+        compared once in a life.
+        """
+        workspace, ids = self.workspace, self.workspace.channel_ids
+        there = {ids.first(one.id) for one in conversations}
+        gone = [channel for channel in own if channel not in there and not channel.startswith("D")]
+        known = workspace.places.has
+        unknown = [
+            one.id
+            for one in conversations
+            if not one.is_dm and ids.first(one.id) == one.id and not known(workspace.me.team, one.id)
+        ]
+        for old in gone[:MOST_GONE]:
+            root = max(own[old], key=moment)
+            for new in unknown[:MOST_UNKNOWN]:
+                if (old, new) in self._compared:
+                    continue
+                self._compared.add((old, new))
+                if await self._holds(new, root):
+                    await ids.became(old, new)
+                    await self.inbox.audiences.changed(old, f"moved:{new}")
+                    break
+
+    async def _holds(self, channel: str, ts: str) -> bool:
+        """Does a message of this ts stand in the channel?"""
+        try:
+            items = await self.archive.older(channel, ts)
+        except SlackApiError as refusal:
+            if error_of(refusal) in CLOSED:
+                return False
+            raise
+        return ts in [item.get("ts") for item in items[:1]]
 
 
 def own_threads(journal: Reading, team: str, since: float) -> dict[str, dict[str, float]]:

@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from slack_bolt.async_app import AsyncBoltContext
@@ -21,6 +22,7 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.kinds import context_key, moment, thread_key
 from daemon.slack.audience import Audiences, changed_in
+from daemon.slack.channel_ids import MOVED
 from daemon.slack.chatter import Noticing
 from daemon.slack.meant import meant
 from daemon.slack.message import Message, message_of, reaction_of
@@ -61,6 +63,7 @@ class Inbox:
         self._allowed = workspace.allowed
         self._wake = workspace.wake
         self._owners = workspace.owners
+        self._ids = workspace.channel_ids
         self.audiences = Audiences(self._journal, self._people, self._me.team)
         self._noticing: Noticing | None = None
         if notes:
@@ -91,13 +94,14 @@ class Inbox:
                     log.warning("Slack is holding back events: this workspace sends more than it allows.")
                 case "block_actions":
                     for press in list(presses_of(body)):
-                        await self._press(press)
+                        await self._press(replace(press, channel=self._ids.first(press.channel)))
                 case "event_callback":
                     await self._event(part(body, "event"))
         except Malformed as fault:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
 
     async def _event(self, event: Mapping[str, Any]) -> None:
+        event = self._ids.translated(event)
         stop = stop_of(event)
         if stop and await self._stop(stop):
             return
@@ -110,7 +114,10 @@ class Inbox:
         profile = profile_in(event)
         if profile:
             self._people.renamed(profile)
-        channel = changed_in(event)
+        if event.get("type") in MOVED:
+            channel = await self._ids.moved(event)
+        else:
+            channel = changed_in(event)
         if channel:
             await self.audiences.changed(channel, stamp(event, "event_ts"))
         if self._noticing is None:

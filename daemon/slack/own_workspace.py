@@ -11,6 +11,7 @@ from daemon.kinds import moment
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
 from daemon.slack.archive import at
+from daemon.slack.channel_ids import ChannelIds
 from daemon.slack.mark import marked
 from daemon.slack.names import People
 from daemon.slack.other_daemon import OtherDaemon
@@ -39,6 +40,7 @@ class Workspace:
     """How much there is between the bots that it answers and the soul."""
     journal_id: str
     """What messages of ours tell by which journal they stand in."""
+    channel_ids: ChannelIds
     other: OtherDaemon
     """Whether another daemon uses the same app."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.async_app import AsyncApp
@@ -23,6 +23,7 @@ from daemon.ports import Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
+from daemon.slack.channel_ids import ChannelIds
 from daemon.slack.doors import Doors
 from daemon.slack.guests import Guests
 from daemon.slack.history import History
@@ -110,13 +111,16 @@ class Slack:
         web = web_of(self.access, session, self.clock, self._scopes)
         me = await arrive(web, self.access)
         self.hearing.other.since = web.now()
+        ids = ChannelIds(self.journal, me.team)
+        web.channel_now = ids.now
+        channels = frozenset(map(ids.first, self.allowed.channels))
         return Workspace(
             web=web,
             me=me,
             people=People(
                 web, me, Guests(self.journal, me.team), NameRegister(self.journal, me), self.owners
             ),
-            allowed=self.allowed,
+            allowed=replace(self.allowed, channels=channels),
             owners=self.owners,
             journal=self.journal,
             wake=self.wake,
@@ -124,6 +128,7 @@ class Slack:
             forgotten=ForgottenWords(self.journal),
             meetings=self.meetings,
             journal_id=await journal_id(self.journal, me.team),
+            channel_ids=ids,
             other=self.hearing.other,
         )
 
@@ -150,7 +155,8 @@ class Slack:
 
     def link(self, channel: str, ts: str, root: str) -> str:
         """The link to a message where it stands in its thread."""
-        return permalink(self._workspace.me.url, channel, ts, root)
+        now = self._workspace.channel_ids.now(channel)
+        return permalink(self._workspace.me.url, now, ts, root)
 
     def _hears_again(self) -> None:
         """Read what may have been missed; only what came while no line was alive was missed for sure."""

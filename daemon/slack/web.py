@@ -27,6 +27,8 @@ Method = Callable[..., Awaitable[AsyncSlackResponse]]
 Item = Mapping[str, Any]
 """A message, or a conversation, as Slack keeps it."""
 
+CHANNEL = frozenset({"channel", "channel_id"})
+"""Arguments that name a channel."""
 PAGE, MEMBERS = 200, 1_000
 """Items, and members of a conversation, that are asked for at once."""
 
@@ -72,6 +74,8 @@ class Web:
     """Fails when Slack will not have us any more: the daemon cannot go on."""
     scopes: Scopes = field(default_factory=Scopes)
     """What the app may not do."""
+    channel_now: Callable[[str], str] = str
+    """The id by which Slack calls a channel now: the journal keeps the first one."""
     answered_at: float | None = None
     """What time it was for Slack when it last answered, in Unix seconds; None where it did not say."""
 
@@ -104,6 +108,8 @@ class Web:
     async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""
         hold()
+        for name in CHANNEL & arguments.keys():
+            arguments[name] = self.channel_now(str(arguments[name]))
         async with asyncio.timeout(TIMEOUT):
             try:
                 answer = await method(**arguments)

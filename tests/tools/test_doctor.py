@@ -76,7 +76,9 @@ async def test_all_is_well(world: Stage) -> None:
         "models",
         "bot token",
         "scopes",
+        "agent",
         "app token",
+        "sockets",
     ]
     assert seen["claude"].said.startswith("claude-sonnet-5-5 answered in 0.0 s, for $0.00")
     assert seen["bot token"].said == "Claudius, in the workspace T0REHEARSAL"
@@ -132,6 +134,20 @@ async def test_missing_scopes_are_named(world: Stage) -> None:
     assert said.startswith(
         "scopes: assistant:write, files:read, reactions:read are missing. Add them at https://api.slack.com/apps"
     )
+
+
+async def test_an_app_that_is_no_agent_is_named(world: Stage) -> None:
+    world.wire.refuse["agents.sessions.setStatus"] = ["not_authorized"]
+    said = await ill(world)
+    assert said.startswith("agent: Slack refuses agents.sessions.setStatus (not_authorized).")
+    assert "features.agent_view" in said
+
+
+async def test_another_daemon_on_the_same_app_is_named(world: Stage, tmp_path: Path) -> None:
+    await world.wake()
+    said = await ill(world, soul_home=tmp_path / "another")
+    assert said.startswith("sockets: Slack counts 2 sockets of this app that are not ours")
+    assert "sockets" not in await found(world), "this daemon says so itself, in its health"
 
 
 async def test_a_slack_that_is_not_there_is_said_so(world: Stage) -> None:
@@ -240,7 +256,7 @@ async def test_as_a_command_it_says_a_line_each_and_no_link_once_an_app_is_conne
         out, err = await process.communicate()
     lines = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 15
+    assert [text[:2] for text in lines] == ["✓ "] * 17
     for word in ("secret", "new_app", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()
 
