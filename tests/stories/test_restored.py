@@ -142,6 +142,19 @@ async def test_a_question_is_no_answer(stage: Stage, answers: str | None) -> Non
     assert await stage.answers(GENERAL, root) == ["Sure?", "Answer."]
 
 
+async def test_what_broke_off_and_what_an_owner_is_asked_are_no_answers(stage: Stage) -> None:
+    await stage.sleep()
+    await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
+    stage.soul.budget.daily = stage.soul.budget.today().cost + 0.13
+    stage.model.cut(after=f"<aside>{'They ask much. ' * 1_000}</aside><say>The answer is, of cour")
+    root = await stage.say("alice", ALICE, "question two")
+    half, question = await stage.answers(ALICE, root)
+    assert (half, question[:28]) == ("The answer is, of cour …", "I have used up what I may sp")
+    stage.model.say(reply("Answer two."))
+    await restore(stage)
+    assert await stage.answers(ALICE, root) == [half, question, "Answer two."]
+
+
 async def test_what_tells_that_the_model_is_away_is_no_answer(stage: Stage) -> None:
     stage.model.fail(429, "rate_limit_error", wait=60)
     root = await stage.post("alice", ALICE, "question two")
