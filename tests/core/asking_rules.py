@@ -82,8 +82,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop that comes late ends nothing that is newer",
         "slack/inbox.py",
-        "late = late or self._is_late(known, message)",
-        "late = bool(late)",
+        "if not late and self._is_late(known, message):",
+        "if False:",
         "tests/stories/test_came_late.py::test_a_stop_that_was_missed_ends_nothing_that_was_asked_since",
     ),
     rule(
