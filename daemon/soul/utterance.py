@@ -185,7 +185,7 @@ class Message:
             assert self._ts
             text = await scope.speaker.leave(scope.thread, self._ts, end, self._key, scope.hold)
             return await self._end(kinds.Spoken(ts=self._ts, text=text or unknown()), intent)
-        text = text.removesuffix(end) + end
+        text += end
         if not text.strip(" …"):
             text = lost
         return await self.close(Page(text=text, upto=len(text)), "")

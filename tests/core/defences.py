@@ -225,8 +225,8 @@ THINKING = (
     rule(
         "cut: a half sentence stays readable",
         "slack/speaker.py",
-        "            text = stream.text\n",
-        "            pass\n",
+        "        if stream and stream.ts == ts:\n            text = stream.text + end\n",
+        "        if False:\n            text = stream.text + end\n",
         f"{BREAKS}test_what_breaks_off_twice_stays_readable_and_is_answered_later[cut]",
     ),
     rule(
