@@ -23,6 +23,7 @@ from daemon.slack.draft import GONE, Draft
 from daemon.slack.mark import marked
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.pages import cut, pages
+from daemon.slack.payload import parts
 from daemon.slack.place import OURS
 from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
@@ -146,18 +147,29 @@ class SlackSpeaker:
         return ts
 
     async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
-        """It stays as it reads; if it is a stream still, it ends with `end`. Returns how it reads then.
+        """It stays as it reads, without buttons; if it is a stream still, it ends with `end`.
 
-        Empty: another daemon wrote it. What Slack shows of that is mrkdwn, and not what was written.
+        Returns how it reads then. Empty: another daemon wrote it. What Slack shows of that is mrkdwn, and not
+        what was written.
         """
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
             text = stream.text + end
             await self.finish(thread, ts, text, key, hold)
             return text
+        draft = self._draft(thread, key)
         with saying():
-            await self._draft(thread, key).stop(ts, end, hold)
+            if not await draft.stop(ts, end, hold):
+                await self._take_buttons(draft, ts, await self._own(thread, float(ts) - 1), hold)
         return ""
+
+    async def _take_buttons(self, draft: Draft, ts: str, own: Sequence[Item], hold: Hold) -> None:
+        """The buttons under this message go. All else of it is given back as Slack has it."""
+        for item in own:
+            blocks = parts(item, "blocks")
+            rest = [block for block in blocks if block.get("type") != "actions"]
+            if item["ts"] == ts and len(rest) < len(blocks):
+                await draft.put(ts, {"text": _text(item), "blocks": rest}, hold)
 
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
@@ -209,6 +221,11 @@ class SlackSpeaker:
 
     async def own(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages here since then, oldest first; one that grows reads as it soon will."""
+        with saying():
+            return [self._posted(thread, item) for item in await self._own(thread, since)]
+
+    async def _own(self, thread: str, since: float) -> list[Item]:
+        """The same as Slack has them. Raises what the web does."""
         place = self._place_of(thread)
         client = self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
@@ -216,11 +233,10 @@ class SlackSpeaker:
         if place.ts:
             read, where["ts"] = client.conversations_replies, place.ts
         items: list[Item] = []
-        with saying():
-            async for page in pages_of(self._web.ask, read, "messages", PAGES, **where):
-                items += page
+        async for page in pages_of(self._web.ask, read, "messages", PAGES, **where):
+            items += page
         ours = [item for item in items if self._me.said(item.get("user"), item.get("bot_id"))]
-        return [self._posted(thread, item) for item in sorted(ours, key=at) if at(item) >= since]
+        return [item for item in sorted(ours, key=at) if at(item) >= since]
 
     def _posted(self, thread: str, item: Item) -> Posted:
         ts = str(item["ts"])

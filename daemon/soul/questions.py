@@ -17,7 +17,7 @@ from daemon.ports import Choices
 from daemon.process import NO_ANSWER, Answer, Question
 from daemon.soul import errand, wishes
 from daemon.soul.tree import watches_of
-from daemon.soul.utterance import speech_of
+from daemon.soul.utterance import is_broken_off, speech_of
 from daemon.soul.voice import Voice
 
 SAY = "say"
@@ -167,8 +167,11 @@ async def settle_half_asked(turn: Voice, spoken: Entry[Spoken]) -> None:
 
 
 def half_asked(recorded: Sequence[Entry[Any]]) -> list[Entry[Spoken]]:
-    """The last messages of questions that were said, and not recorded before their execution was killed."""
-    spoken = only(Spoken, recorded)
+    """The last messages of questions that were said, and not recorded before their execution was killed.
+
+    One that broke off has lost its buttons with that.
+    """
+    spoken = [entry for entry in only(Spoken, recorded) if not is_broken_off(entry)]
     asked = {entry.key for entry in only(Asked, recorded)}
     taken_over = {entry.event.taken_from for entry in spoken}
     said = dict[str, Entry[Spoken]]()

@@ -35,6 +35,18 @@ async def test_the_buttons_go_when_it_is_finished_without_them(here: Office) -> 
     ]
 
 
+async def test_a_question_that_an_earlier_life_left_keeps_its_words_alone(
+    here: Office,
+) -> None:
+    thread, root, ts = await asked(here)
+    (before,) = await here.replies(GENERAL, root)
+    assert await here.slack.speaker.leave(thread, ts, " …", KEY, ours) == ""
+    (left,) = await here.replies(GENERAL, root)
+    assert left["text"] == before["text"]
+    assert left["blocks"] == before["blocks"][:1]
+    assert await labels(here, root) == []
+
+
 async def test_after_a_crash_it_is_found_and_rewritten_with_its_buttons(here: Office) -> None:
     thread, root, ts = await asked(here)
     speaker = here.slack.speaker
