@@ -122,8 +122,8 @@ class Said(Event):
     """Something that somebody said: `ts` is when, as Slack dates it, and `files` is what was added to it.
 
     `name` is what they are shown as; where that is more than the name that they chose, this one is `chosen`.
-    `owner`: they owned the soul then. `note` says what is special about it: edited, deleted, a reminder, or one
-    of the notes above.
+    `owner`: they owned the soul then. `note` says what is special about it: edited, deleted, a reminder, or
+    one of the notes above.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("user", "ts", "note")
