@@ -14,9 +14,11 @@ from typing import Any, Literal, TypeVar
 
 from dotenv import dotenv_values
 
+from daemon.claude.models import BY_ID, ModelTable
 from daemon.errors import ConfigError
 from daemon.limits import INNER, PERSON, READING, THREAD, TURN, InnerLimits, Limits, ReadingLimits
 from daemon.misspelt import Unread, unread
+from daemon.price import FREE, Price
 from daemon.recipe import Recipes
 from daemon.setting import (
     count,
@@ -33,12 +35,14 @@ from daemon.setting import (
     one_of,
     password,
     port,
+    prices,
     recipes,
     seconds,
     secret,
     token,
     truth,
     url,
+    windows,
 )
 
 T = TypeVar("T")
@@ -55,6 +59,10 @@ APP_TOKEN_HINT = (
 )
 KEY_HINT = "Get one at platform.claude.com, Settings, API keys; or point ANTHROPIC_BASE_URL at a local model."
 MODEL_HINT = "Write the name of a model, or leave it out."
+PRICES_HINT = (
+    "Write NAME=INPUT/OUTPUT/CACHED in US dollars for a million tokens, or NAME=free, with commas between."
+)
+WINDOW_HINT = "Write tokens in digits alone, like 16000; or NAME=TOKENS for each model, with commas between."
 IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
@@ -66,6 +74,14 @@ PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
 )
 LIMITS_HINT = "Write it like calls=30 tokens=400000 usd=0.50 time=10m; usd=none takes that bound away."
+
+MODELS = {
+    "speak": "claude_model",
+    "fast": "claude_model_fast",
+    "fallback": "claude_model_fallback",
+    "expert": "claude_model_expert",
+}
+"""The setting that names the model of each role."""
 
 
 def setting(default: T, read: Callable[[str], T], hint: str = "", *, secret: bool = False) -> T:
@@ -92,6 +108,8 @@ class Settings:
     claude_model_fast: str = setting("claude-haiku-5-5", name, MODEL_HINT)
     claude_model_fallback: str = setting("", name, MODEL_HINT)
     claude_model_expert: str = setting("", name, MODEL_HINT)
+    model_prices: tuple[tuple[str, Price], ...] = setting((), prices, PRICES_HINT)
+    model_window: tuple[tuple[str, int], ...] = setting((), windows, WINDOW_HINT)
     ism_enabled: bool = setting(False, truth, "Write true or false.")
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
     iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
@@ -151,7 +169,43 @@ class Settings:
             raise ConfigError("\n".join(wrong))
         if "anthropic_base_url" in values:
             values.setdefault("anthropic_api_key", DUMMY_KEY)
-        return cls(**values)
+        settings = cls(**values)
+        if settings.claude == "real":
+            settings.check_prices()
+        return settings
+
+    def check_prices(self) -> None:
+        """Raise ConfigError where nobody says what a model costs: no budget could count it."""
+        unpriced = self.table.unpriced(self.model_names)
+        if not unpriced:
+            return
+        named = ", ".join(f"{name} ({' and '.join(self._naming(name))})" for name in unpriced)
+        given = [f"{name}={price}" for name, price in self.model_prices]
+        line = ", ".join([*given, *(f"{name}={_likely(name)}" for name in unpriced)])
+        raise ConfigError(
+            f"MODEL_PRICES does not say what {named} costs, so BUDGET_DAILY_USD could not count it. "
+            f"Write into .env, with your prices: MODEL_PRICES={line} "
+            "(a price is INPUT/OUTPUT/CACHED in US dollars for a million tokens; free where nobody bills)."
+        )
+
+    @property
+    def table(self) -> ModelTable:
+        """What models cost and take."""
+        return ModelTable(prices=dict(self.model_prices), windows=dict(self.model_window))
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The names of all models that may be asked, each once."""
+        named = [getattr(self, key) for key in MODELS.values()]
+        named += [name for name in self.rlm_models if name not in MODELS]
+        return tuple(dict.fromkeys(filter(None, named)))
+
+    def _naming(self, model: str) -> list[str]:
+        """The settings that name this model."""
+        found = [key.upper() for key in MODELS.values() if getattr(self, key) == model]
+        if model in self.rlm_models:
+            found.append("RLM_MODELS")
+        return found
 
     @property
     def reading(self) -> ReadingLimits:
@@ -221,6 +275,14 @@ class Settings:
     def rehearsal_path(self) -> Path:
         """What the rehearsed workspace remembers: its channels, people and messages."""
         return self.soul_home / "rehearsal.db"
+
+
+def _likely(name: str) -> Price:
+    """What a model probably costs: one that a gateway serves under a longer name, what the list says."""
+    known = BY_ID.get(name.rpartition("/")[2])
+    if known is None:
+        return FREE
+    return known.price
 
 
 def conflicts(given: Mapping[str, str]) -> Iterator[str]:

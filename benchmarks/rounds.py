@@ -63,6 +63,12 @@ class Noting:
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         return self._llm.reserve(request, size)
 
+    def window(self, role: Role | str) -> int:
+        return self._llm.window(role)
+
+    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+        return self._llm.excess(request, size, refused=refused)
+
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> Reply:

@@ -10,7 +10,6 @@ from daemon.actions.built_in import registry_of
 from daemon.actions.commands import commands
 from daemon.actions.function import ActionFunction, Expert, Means
 from daemon.actions.run import Player
-from daemon.claude.models import window
 from daemon.connections import models_of
 from daemon.inner.notes import Notes
 from daemon.knowledge.folders import Folders
@@ -75,12 +74,12 @@ def processes_of(
 
 def readings_of(settings: Settings, open: Open) -> Readings:
     """How this soul reads what is long: how far, by which models, and where its programs run."""
-    models = models_of(settings)
+    models, table = models_of(settings), settings.table
     windows: dict[str, int] = {}
     for role, model in models.items():
-        windows[role] = windows[model] = window(model)
+        windows[role] = windows[model] = table.model(model).reads
     for model in settings.rlm_models:
-        windows.setdefault(model, window(model))
+        windows.setdefault(model, table.model(model).reads)
     return Readings(limits=settings.reading, open=open, models=settings.rlm_models, windows=windows)
 
 

@@ -42,7 +42,7 @@ def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
     models = models_of(settings)
     if settings.claude == "real":
         key, url = settings.anthropic_api_key, settings.anthropic_base_url
-        return Claude(api_key=key, base_url=url, models=models, clock=clock)
+        return Claude(api_key=key, base_url=url, models=models, clock=clock, table=settings.table)
     return Claude(
         api_key="rehearsal",
         base_url=here,
@@ -50,6 +50,7 @@ def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
         models=models,
         clock=clock,
         rehearsed=True,
+        table=settings.table,
     )
 
 

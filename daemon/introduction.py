@@ -5,14 +5,31 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from config import Settings
-from daemon.claude.models import is_known
+from daemon.claude.client import at_most
+from daemon.claude.models import SPOKEN
 from daemon.slack.access import SLACK
 from daemon.soul.budget import Budget
+
+SMALLEST = 2_000
+"""Tokens of the shortest prompt of a conversation, about."""
 
 
 def elsewhere(url: str, home: str) -> str:
     """The host of a URL that is not the usual one."""
     return "" if url in ("", home) else urlsplit(url).netloc
+
+
+def too_small(settings: Settings) -> str:
+    """That no call is made, where one may cost more than a whole day may; else empty."""
+    if settings.claude == "rehearsed":
+        return ""
+    spec = settings.table.model(settings.claude_model)
+    least = at_most(spec, SMALLEST, spec.answer(SPOKEN + spec.thoughts))
+    if least <= settings.budget_daily_usd:
+        return ""
+    return (
+        f"; no call is made: one of {spec.id} may cost up to ${least:.2f}, more than BUDGET_DAILY_USD allows"
+    )
 
 
 def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
@@ -25,8 +42,6 @@ def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
         thinker = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
     elif settings.anthropic_base_url:
         thinker = f"{thinker} at {elsewhere(settings.anthropic_base_url, '')}"
-    if settings.claude == "real" and not is_known(settings.claude_model):
-        thinker = f"{thinker} (its price is not known: the budget does not count it)"
     print(f"soul       {name}, as soul.md says")
     print(f"workspace  {workspace}")
     print(f"model      {thinker}")
@@ -37,5 +52,5 @@ def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
             watched = "at a limit an owner may let it go on"
         print(f"decides    by itself, in runs of {settings.ism_max_loops} rounds; {watched}")
     spent = budget.today().cost
-    print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today")
+    print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today{too_small(settings)}")
     print(f"ready  {link}", flush=True)

@@ -59,6 +59,15 @@ class LLM(Protocol):
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         """The most that this request, of so many bytes, can cost, in dollars."""
 
+    def window(self, role: Role | str) -> int:
+        """How many tokens this model takes, prompt and answer together."""
+
+    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+        """How many tokens of its prompt have to go, so that it surely fits; 0: none. `size` is in bytes.
+
+        `refused`: the server would not take it as it is.
+        """
+
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> Reply:

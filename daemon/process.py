@@ -173,6 +173,10 @@ class Turn(Protocol):
     def people(self) -> Sequence[str]:
         """The ids of those whose messages this execution answers, in order."""
 
+    @property
+    def window(self) -> int:
+        """How many tokens the models take that speak and sum up, prompt and answer together."""
+
     def said_in_dm(self) -> Sequence[Memory]:
         """What was said in this DM since its last sum, with that; nothing of one conversation alone."""
 

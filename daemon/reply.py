@@ -41,8 +41,8 @@ class Reply:
     `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
     `over-budget`: it was never sent. `cancelled`: someone stopped the soul. `failed`: no usable answer;
     `failure` is one word:
-    unreachable, overloaded, rate-limited, bad-request, broken-stream, server-error; or, where the account
-    is at fault and not the request: unauthorized, no-credit, forbidden, unknown-model.
+    unreachable, overloaded, rate-limited, bad-request, too-long, broken-stream, server-error; or, where the
+    account is at fault and not the request: unauthorized, no-credit, forbidden, unknown-model.
     Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
     `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
     money are those of all `tries`.

@@ -13,12 +13,14 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from daemon.limits import Limits
+from daemon.price import FREE, Price, price
 from daemon.recipe import MOST_SLOTS, SLOT, Recipe, Recipes
 
+T = TypeVar("T")
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
 """How secrets begin; of a value that begins so, an error shows no more than that."""
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -263,6 +265,59 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "usd": ("usd", dollars),
     "time": ("seconds", duration),
 }
+
+
+FREELY = "free"
+"""What stands for a price where nobody bills."""
+PRICED = (2, 3)
+"""How many amounts a price has: without the third, what is read from a cache costs as much as what is not."""
+WINDOW = (4_000, 100_000_000)
+"""Tokens that a window may have."""
+
+
+def prices(text: str) -> tuple[tuple[str, Price], ...]:
+    """What models cost, `NAME=INPUT/OUTPUT/CACHED` or `NAME=free`, with commas between: each name and price.
+
+    A name may hold anything but a comma.
+    """
+    return _by_model(text, _price)
+
+
+def windows(text: str) -> tuple[tuple[str, int], ...]:
+    """How many tokens models take: `NAME=TOKENS`, or a number for all others, which has the name ""."""
+    return _by_model(text, count(*WINDOW), default=True)
+
+
+def _by_model(text: str, read: Callable[[str], T], *, default: bool = False) -> tuple[tuple[str, T], ...]:
+    """A value for each model; where there is a `default`, one without a name may be among them."""
+    parts = _parts(text)
+    found: dict[str, T] = {}
+    for place, part in enumerate(parts, 1):
+        model, equals, value = part.rpartition("=")
+        model = name(model.strip())
+        try:
+            if bool(equals) != bool(model) or not (model or default):
+                raise ValueError("has no name of a model before its =")
+            if model in found:
+                raise ValueError("stands for the same as another one")
+            found[model] = read(value.strip())
+        except ValueError as error:
+            raise ValueError(f"holds an entry that {error} (number {place} of {len(parts)})") from None
+    if not found:
+        raise ValueError("holds nothing")
+    return tuple(found.items())
+
+
+def _price(text: str) -> Price:
+    """One price, in US dollars for a million tokens."""
+    if text.lower() == FREELY:
+        return FREE
+    amounts = text.split("/")
+    if len(amounts) not in PRICED:
+        raise ValueError("is neither free nor INPUT/OUTPUT/CACHED")
+    paid = [dollars(amount.strip()) for amount in amounts]
+    paid.append(paid[0])
+    return price(*paid[: PRICED[-1]])
 
 
 OWN = ("think", "read")

@@ -8,8 +8,6 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.claude.models import model
-from daemon.claude.request import request
 from daemon.connections import models_of
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
@@ -102,7 +100,7 @@ class View:
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
         """What the model was sent in this call, made anew; and whether that is what it saw."""
         memory = seen_by(call, self._services.texts.read, self._services.journal.at)
-        seen = request(memory, model(call.event.model), call.event.schema)
+        seen = self._services.claude.request(memory, call.event.model, call.event.schema)
         return seen, digest(seen) == call.event.saw
 
     def state(self) -> Mapping[str, Any]:

@@ -125,6 +125,15 @@ MODEL_FAULTS = (
     ),
     Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
     Fault(name="refusal", line="The model refuses to answer.", params=MODEL),
+    Fault(
+        name="window",
+        line="The model takes a prompt and its answer only up to so many tokens, and refuses more: 400.",
+        params=(
+            Param(name="tokens", default=16_000.0, most=1e9),
+            Param(name="words", default="anthropic", of=("anthropic", "llama.cpp", "vllm", "bytes", "dumb")),
+            *MODEL,
+        ),
+    ),
     Fault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
     Fault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
     Fault(name="unknown-model", line="There is no such model: 404.", params=MODEL),

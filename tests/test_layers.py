@@ -36,7 +36,7 @@ ROOMS = (
     ("ports",),
     ("kinds",),
     ("memory", "reply", "errors", "setting", "misspelt"),
-    ("limits", "recipe", "engine", "environment"),
+    ("limits", "price", "recipe", "engine", "environment"),
     ("interpreters", "printable"),
 )
 """From top to bottom. Rooms on one line never import each other."""

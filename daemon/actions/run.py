@@ -25,7 +25,7 @@ from daemon.memory import Memory, WorkingMemory
 from daemon.mind.acting import Bound
 from daemon.mind.asking_model import Came, Schema
 from daemon.mind.choosing import CHOOSING, result_of, wording
-from daemon.mind.consent import DAY, consent
+from daemon.mind.consent import DAY, consent, day_of
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.prompting import feeling, situated
 from daemon.ports import Role
@@ -62,8 +62,8 @@ class Run(OwnersWords, Chooser):
         self.definitions = definitions
         self._limit: Limited | None = None
         """What stood in the way of another call."""
-        self._spent = False
-        """Did the day's budget not let a call through?"""
+        self._spent: Limited | None = None
+        """The day's budget, where it did not let a call through."""
         self._telling = Telling(turn)
         self._findings: list[str] = []
         """What its actions came to."""
@@ -99,7 +99,7 @@ class Run(OwnersWords, Chooser):
         self._telling.answered(heard, call)
         self.hear(heard, news=False)
         chose = call.event
-        if chose.outcome == "refused":
+        if chose.outcome == "refused" or chose.too_long:
             return None
         if chose.usable:
             return chose.text
@@ -110,7 +110,8 @@ class Run(OwnersWords, Chooser):
     ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
         """What was heard while nobody answered, and the answer; where one model refused, another's."""
         grown, call = await self.turn.talk(name, memory, role, None, schema)
-        self._spent = self._spent or call.event.outcome == "over-budget"
+        if call.event.outcome == "over-budget":
+            self._spent = day_of(call)
         heard = grown.heard_since(memory)
         if call.event.outcome == "refused" and role != "fallback":
             more, call = await self._call(name, grown, "fallback", schema)
@@ -132,7 +133,7 @@ class Run(OwnersWords, Chooser):
     async def bound(self) -> Bound | None:
         """The limit that stands in the way of another call."""
         if self._spent:
-            self._limit = DAY
+            self._limit = self._spent
         else:
             self._limit = await self.turn.limit(self.playbook.limits)
         if self._limit is None:
@@ -163,17 +164,18 @@ class Run(OwnersWords, Chooser):
         if self.stopped or result.next_process:
             return False
         await self._conclude(reason)
-        if self.stopped or reason not in BOUNDS or not self.turn.deciders:
+        limit = self._limit or Limited(resets="turn", bound=reason)
+        if self.stopped or reason not in BOUNDS or limit.final or not self.turn.deciders:
             return False
-        answered = await consent(self.turn, self._limit or Limited(resets="turn", bound=reason))
+        answered = await consent(self.turn, limit)
         self.hear(answered.memories)
-        self._spent = False
+        self._spent = None
         self.spoke = False
         return answered.value == CONTINUE
 
     async def _conclude(self, reason: str) -> None:
         """They are told what it came to; where the day's budget is spent an owner is only asked."""
-        if self.spoke or (self._limit == DAY and self.turn.deciders):
+        if self.spoke or (self._limit == DAY and self.turn.deciders):  # DAY is not final
             return
         if reason in WELL:
             await tell(self, "prompts/conclude")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -17,13 +18,14 @@ from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.availability import Availability
-from daemon.claude.failure import FAILURES, Broken, after, cause, detail, failure
-from daemon.claude.models import cost, model
+from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, detail, failure, whole
+from daemon.claude.models import Model, ModelTable, cost
 from daemon.claude.patience import Patience, Stopped
-from daemon.claude.request import formed, plain, request
+from daemon.claude.request import formed, plain, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
-from daemon.claude.streamed import CHARACTERS, Answer
+from daemon.claude.streamed import CHARACTERS, FULL, Answer
+from daemon.claude.windows import Windows
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
 from daemon.reply import Reply, Usage
@@ -50,7 +52,8 @@ BYTES = 2
 class Claude:
     """The models of this daemon, one for each role. Its connections live as long as its context.
 
-    `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy stands before the loopback.
+    `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
+    stands before the loopback.
     """
 
     def __init__(
@@ -62,8 +65,11 @@ class Claude:
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         rehearsed: bool = False,
+        table: ModelTable | None = None,
     ) -> None:
         self._models = dict(models)
+        self._table = table or ModelTable()
+        self._windows = Windows(self._table)
         self._key = api_key
         self._clock = clock
         self._rehearsed = rehearsed
@@ -96,19 +102,27 @@ class Claude:
         self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """The request that `call` would send for this memory; the schema is left out where it is refused."""
-        name: str = role
+        return request(memory, self._table.model(self._named(role)), schema)
+
+    def _named(self, role: Role | str) -> str:
+        """The model of this role; a role that is none is the name of one."""
         if role in get_args(Role):
-            name = self._models[cast(Role, role)]
-        return request(memory, model(name), schema)
+            return self._models[cast(Role, role)]
+        return role
+
+    def window(self, role: Role | str) -> int:
+        """How many tokens the model of this role takes, prompt and answer together."""
+        return self._windows.window(self._named(role))
+
+    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+        """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
+        return self._windows.excess(request, size, refused=refused)
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         """The most that this request, of so many bytes, can cost, in dollars, with all its tries."""
         if self._rehearsed:
             return 0.0
-        spec = model(request["model"])
-        prompt = size // BYTES
-        whole = cost(spec, Usage(cache_write=prompt, output=request["max_tokens"]))
-        return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
+        return at_most(self._table.model(request["model"]), size // BYTES, request["max_tokens"])
 
     async def look_up(self, name: str) -> str:
         """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure.
@@ -140,9 +154,9 @@ class Claude:
         """
         began, name = self._clock.steady(), request["model"]
         tries: list[Answer] = []
-        sent = request
+        sent = with_room(request, self._windows.answer(request))
         if name in self._formless:
-            sent = plain(request)
+            sent = plain(sent)
         while not stop.is_set():
             hold()
             answer = Answer()
@@ -150,7 +164,10 @@ class Claude:
             with self.availability.trying(name, answer):
                 await self._try(sent, answer, hear, began + LONGEST, stop)
             if answer.failure == "bad-request" and formed(sent):
-                sent = plain(request)
+                sent = plain(sent)
+                continue
+            if answer.failure == TOO_LONG and self._leaves_room(sent):
+                sent = with_room(sent, self._windows.answer(sent))
                 continue
             self._learn(request, sent, answer)
             wait = pause(answer, len(tries))
@@ -163,6 +180,11 @@ class Claude:
                 return reply
             await self._rest(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
+
+    def _leaves_room(self, sent: Mapping[str, Any]) -> bool:
+        """Would its prompt fit, as far as the server told, with less room for the answer?"""
+        less = with_room(sent, self._windows.answer(sent))
+        return less != sent and not self._windows.excess(less, sys.maxsize)
 
     def _learn(self, asked: Mapping[str, Any], sent: Mapping[str, Any], answer: Answer) -> None:
         """A model that answers only without the schema is asked without one, as long as we live."""
@@ -209,6 +231,11 @@ class Claude:
                         patience.wait(STALL)
             if not answer.complete:
                 raise Broken("the stream ended in the middle")
+            if answer.stop_reason == FULL and not answer.texts:
+                answer.failure = TOO_LONG
+                self._windows.refused(request, "")
+                return
+            self._windows.counted(request, answer.usage)
         except (*FAILURES, Stopped) as error:
             if answer.complete:  # it was whole before that
                 return
@@ -216,6 +243,8 @@ class Claude:
                 answer.stop(len(json.dumps(request, ensure_ascii=False)) // CHARACTERS)
                 return
             answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
+            if answer.failure == TOO_LONG:
+                self._windows.refused(request, whole(error))
             self._complain(Fault(failure=answer.failure, model=request["model"]), detail(error, self._key))
 
     def _complain(self, fault: Fault, said: str) -> None:
@@ -243,7 +272,7 @@ class Claude:
         for one in tries:
             billed = one.billed()
             usage += billed
-            worth += cost(model(name), billed)
+            worth += cost(self._table.model(name), billed)
         text = answer.text
         if answer.outcome == "refused":
             text = ""
@@ -266,3 +295,9 @@ class Claude:
             seconds=self._clock.steady() - began,
             tries=len(tries),
         )
+
+
+def at_most(spec: Model, prompt: int, answer: int) -> float:
+    """The most that a call with so many tokens can cost, in dollars, with all its tries."""
+    whole = cost(spec, Usage(cache_write=prompt, output=answer))
+    return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))

@@ -48,6 +48,47 @@ CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
 )
 """Errors of the transport, and what each means to an owner; the first that fits."""
 
+TOO_LONG = "too-long"
+"""The word for a request that was refused for its size: as it is, it is refused again."""
+TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+SPACE = "[ _-]?"
+CONTEXT = f"context{SPACE}(?:length|window|size|limit)"
+REFUSED_FOR_SIZE = re.compile(
+    rf"""
+    (?:prompt|input|request|message|context|payload|body|entity)s?[ _](?:\w+[ _])?too[ _](?:long|large|big)
+  | (?:exceed|overflow|greater\ than|longer\ than|larger\ than|beyond|reached|maximum)[^.]{{0,80}}{CONTEXT}
+  | {CONTEXT}[^.]{{0,80}}(?:exceed|overflow|not\ enough|is\ full|was\ reached|too\ small)
+  | context\ (?:the\ )?overflow | maximum\ (?:allowed\ )?(?:prompt|input|model|sequence)?\ ?length
+  | reduce\ the\ length\ of\ the | token\ (?:count|limit)[^.]{{0,80}}exceed | exceed[^.]{{0,60}}token\ limit
+  | too\ many\ (?:\w+\ )?tokens(?!\ per) | string[_ ](?:too[_ ]long|above[_ ]max) | max_new_tokens\W+must\ be
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""How Anthropic, gateways and local servers say it: see tests/claude/test_too_long.py."""
+READ = 2_000
+"""Characters of an error that are searched for it: some servers send the whole prompt back."""
+WINDOWS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"> (\d+)",
+        r"n_ctx\W+(\d+)",
+        rf"{CONTEXT}\D{{0,30}}?(\d+)",
+        r"maximum\D{0,60}?(\d+)",
+        r"(\d+) maximum",
+        r"limit\D{0,12}(\d+)",
+    )
+]
+"""Where such an error names the window, the surest way first."""
+COUNTS = re.compile(
+    r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
+    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|requested tokens)"
+    r" \(?(\d+)",
+    re.IGNORECASE,
+)
+"""Where it names the tokens of the prompt."""
+LEAST_WINDOW = 1_000
+"""Tokens; a smaller number in such an error is something else."""
+
 
 class Broken(Exception):
     """A stream ended with an error of this kind, or in the middle of an answer."""
@@ -75,16 +116,58 @@ def failure(error: BaseException) -> str:
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
     if isinstance(error, Broken):
-        return _meant(str(error)) or STREAMED.get(error.kind, "broken-stream")
+        return _meant(str(error)) or _broken(error)
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
     if error.status_code == HTTPStatus.BAD_REQUEST:
-        return _meant(_said(error)) or "bad-request"
+        return _meant(_said(error)) or _refused_for_size(error) or "bad-request"
     if error.status_code in STATUS:
         return STATUS[error.status_code]
+    size = _refused_for_size(error)
+    if size:
+        return size
     if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "server-error"
     return "bad-request"
+
+
+def _broken(error: Broken) -> str:
+    """The word for an error in the middle of a stream."""
+    known = STREAMED.get(error.kind, "")
+    if known in ("", "server-error") and REFUSED_FOR_SIZE.search(whole(error)):
+        return TOO_LONG
+    return known or "broken-stream"
+
+
+def _refused_for_size(error: anthropic.APIStatusError) -> str:
+    if error.status_code == TOO_LARGE or REFUSED_FOR_SIZE.search(whole(error)):
+        return TOO_LONG
+    return ""
+
+
+def whole(error: BaseException) -> str:
+    """The beginning of all that the server said of an error: its words, and its codes."""
+    if isinstance(error, anthropic.APIStatusError):
+        return str(error.response.text)[:READ]
+    if isinstance(error, Broken):
+        return f"{error.kind}: {error}"[:READ]
+    return ""
+
+
+def sizes(said: str) -> tuple[int, int]:
+    """The window, and the tokens of the prompt, that a refusal for size names; 0 where it names none."""
+    plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
+    window = 0
+    for pattern in WINDOWS:
+        found = pattern.search(plain)
+        if found and int(found[1][:9]) >= LEAST_WINDOW:
+            window = int(found[1][:9])
+            break
+    counted = COUNTS.search(plain)
+    if counted is None:
+        return window, 0
+    [tokens] = [group for group in counted.groups() if group]
+    return window, int(tokens[:9])
 
 
 def _said(error: anthropic.APIStatusError) -> str:

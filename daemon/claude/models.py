@@ -1,11 +1,15 @@
-"""The one table of models: what each costs and how each is asked. Read by request.py and client.py."""
+"""The one table of models: what each costs, how each is asked, and how much it takes.
+
+A model is listed if this table has its name, whoever serves it. Of all others the owner says what they cost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from daemon.price import FREE, Price
 from daemon.reply import Usage
 
 MILLION = 1_000_000
@@ -18,20 +22,15 @@ THINKING = 4_000
 
 BYTES = 3
 """Bytes to a token of a prompt that is long, at the least: English has four, Chinese three."""
+FEW_BYTES = 2
+"""The same for a model of whose tokens nobody knows anything."""
+UNKNOWN_WINDOW = 128_000
+"""Tokens that a model is believed to take of which neither the table nor the owner says it."""
+ANSWER = 4
+"""An answer may take this part of a window (a quarter): prompt and answer stand in it together."""
 
 SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
 """Where these prices stood, and on which day they were read there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """US dollars for a million tokens; a cache write is the five-minute one. `seen`: where, and when."""
-
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +39,11 @@ class Model:
 
     `long` is the price of a call whose prompt has more than `step` tokens; `thoughts` are the output tokens
     that it may need before it speaks. `structured`: its answer can be held to a JSON schema. `window`: how
-    many tokens a prompt may have; of a local model nobody tells.
+    many tokens prompt and answer may have together.
     """
 
     id: str
-    price: Price = Price(input=0, output=0, cache_read=0, cache_write=0)
+    price: Price = FREE
     step: int | None = None
     long: Price | None = None
     thinking: Mapping[str, Any] | None = None
@@ -52,7 +51,18 @@ class Model:
     thoughts: int = 0
     caches: bool = False
     structured: bool = False
-    window: int = 128_000
+    window: int = UNKNOWN_WINDOW
+
+    def answer(self, wanted: int) -> int:
+        """How many of the wanted output tokens there is room for."""
+        return min(wanted, self.window // ANSWER)
+
+    @property
+    def reads(self) -> int:
+        """How many bytes a prompt may have, so that it surely fits."""
+        if is_listed(self.id):
+            return self.window * BYTES
+        return (self.window - self.answer(SPOKEN + self.thoughts)) * FEW_BYTES
 
 
 KNOWN = (
@@ -100,14 +110,44 @@ KNOWN = (
 BY_ID = {known.id: known for known in KNOWN}
 
 
-def model(name: str) -> Model:
-    """The model of this id. One that is not in the table (a local one) is free and asked plainly."""
-    return BY_ID.get(name) or Model(id=name)
-
-
-def is_known(name: str) -> bool:
-    """Whether this model is in the table, with its price."""
+def is_listed(name: str) -> bool:
+    """Whether the price list has this name, whoever serves it."""
     return name in BY_ID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTable:
+    """The table with what the owner says besides.
+
+    `prices` take precedence over the list; `windows` are tokens by name, and under "" those of every other
+    model that is not listed.
+    """
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    windows: Mapping[str, int] = field(default_factory=dict)
+
+    def model(self, name: str) -> Model:
+        """The model of this name. One that is not listed is asked plainly, and free where no price is set:
+        the settings refuse such a one where anybody could bill for it."""
+        spec = BY_ID.get(name) or Model(id=name, window=self.windows.get("", UNKNOWN_WINDOW))
+        if name in self.windows:
+            spec = replace(spec, window=self.windows[name])
+        if name in self.prices:
+            spec = replace(spec, price=self.prices[name], step=None, long=None)
+        return spec
+
+    def has_price(self, name: str) -> bool:
+        """Whether it is known what this model costs."""
+        return name in self.prices or is_listed(name)
+
+    def unpriced(self, names: Iterable[str]) -> list[str]:
+        """Those of these models of which nobody says what they cost, each once."""
+        return [name for name in dict.fromkeys(names) if not self.has_price(name)]
+
+
+def model(name: str) -> Model:
+    """The model of this name, as the table alone has it."""
+    return ModelTable().model(name)
 
 
 def cost(spec: Model, usage: Usage) -> float:
@@ -121,8 +161,3 @@ def cost(spec: Model, usage: Usage) -> float:
         + usage.cache_write * price.cache_write
         + usage.output * price.output
     ) / MILLION
-
-
-def window(name: str) -> int:
-    """How many bytes a prompt for this model may have, so that it surely fits."""
-    return model(name).window * BYTES

@@ -37,7 +37,8 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
     room = SPOKEN
     if schema is not None:
         room = CHOSEN
-    asked: dict[str, Any] = {"model": spec.id, "max_tokens": room + spec.thoughts, "messages": messages}
+    answer = spec.answer(room + spec.thoughts)
+    asked: dict[str, Any] = {"model": spec.id, "max_tokens": answer, "messages": messages}
     if system:
         asked["system"] = system
     if spec.thinking:
@@ -122,3 +123,8 @@ def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
     if config:
         rest["output_config"] = config
     return rest
+
+
+def with_room(request: Mapping[str, Any], tokens: int) -> Mapping[str, Any]:
+    """The same with an answer of no more than so many tokens."""
+    return {**request, "max_tokens": min(request["max_tokens"], tokens)}

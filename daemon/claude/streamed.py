@@ -11,7 +11,8 @@ from daemon.claude.failure import Broken
 from daemon.engine.writable import Joining
 from daemon.reply import Usage
 
-CUT = frozenset({"max_tokens", "model_context_window_exceeded", "pause_turn"})
+FULL = "model_context_window_exceeded"
+CUT = frozenset({"max_tokens", FULL, "pause_turn"})
 """Reasons to stop that leave an answer unfinished."""
 MOST = 1_000_000_000
 """Tokens of one call that are believed: a server that tells of more counts something else."""
@@ -89,6 +90,10 @@ class Answer:
                 self.ended = True
             case {"type": "error", "error": {"type": kind, **said}}:
                 raise Broken(str(said.get("message")), str(kind))
+            case {"error": {"message": words, **more}}:  # as gateways pass on what OpenAI's API says
+                raise Broken(str(words), str(more.get("code") or more.get("type") or ""))
+            case {"error": str(words), **more} if not more:
+                raise Broken(words)
         return ""
 
     def _add(self, text: str) -> str:

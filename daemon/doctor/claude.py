@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.client import KNOWN, UNLISTED, Claude
-from daemon.claude.models import is_known
 from daemon.doctor.finding import Finding, ill, well
 from daemon.memory import Memory, working_memory
 from daemon.ports import Role
@@ -78,6 +77,6 @@ def _fix(word: str, name: str, models: Mapping[Role, str]) -> str:
 
 
 def _price(reply: Reply) -> str:
-    if is_known(reply.model):
+    if reply.worth:
         return f"for ${reply.cost:.5f}"
-    return "at a price that is not known"
+    return "for nothing"

@@ -14,6 +14,7 @@ from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, all_well, ill, line, well
+from daemon.doctor.models import models
 from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.engine.lock import holder
@@ -97,6 +98,8 @@ async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.claude == "rehearsed":
         yield well("claude", "rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
         return
+    for known in models(settings):
+        yield known
     llm = claude_for(settings, clock, "")
     async for finding in claude(llm, models_of(settings), paid=settings.budget_daily_usd > 0):
         yield finding

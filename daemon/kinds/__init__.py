@@ -60,6 +60,7 @@ from daemon.kinds.perceptions import (
 )
 from daemon.kinds.readings import CellBegan, CellRan, Ending, ReadingBegan, ReadingEnded
 from daemon.kinds.thoughts import (
+    TOO_DEAR,
     Acted,
     CardBegan,
     CardMissed,
@@ -71,6 +72,7 @@ from daemon.kinds.thoughts import (
     PersonLearned,
     PlanMade,
     Planned,
+    PromptShortened,
     Remembered,
     RunEnded,
     RunTold,
@@ -124,6 +126,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     Remembered,
     PersonLearned,
     ContextCleared,
+    PromptShortened,
     PlanMade,
     SystemMessage,
     RunTold,

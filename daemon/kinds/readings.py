@@ -72,7 +72,8 @@ class CellRan(StepEvent):
 class ReadingEnded(StepEvent):
     """What a reading came to. `partial`: something stood in its way, and this is what it knew by then.
 
-    `calls` and `usd` are those of all that it read by calling itself, too.
+    `calls` and `usd` are those of all that it read by calling itself, too. `beyond`: it was the day's budget,
+    "day", that did not let a call through, or would not on any day, "never".
     """
 
     kind = "reading-ended"
@@ -82,6 +83,7 @@ class ReadingEnded(StepEvent):
     iterations: int = 0
     calls: int = 0
     usd: float = 0.0
+    beyond: Literal["", "day", "never"] = ""
 
     def line(self) -> str:
         return f"{self.reason}, {self.iterations} rounds, {self.calls} calls, ${self.usd:.4f}: {self.answer}"

@@ -11,6 +11,9 @@ from daemon.engine import kinds as engine
 from daemon.engine.event import Event, Seqs, StepEvent, digest
 from daemon.reply import Usage
 
+TOO_DEAR = "too-dear"
+"""Why a call was never sent that may cost more than a whole day may."""
+
 
 def stretch_key(thread: str, seqs: Sequence[int]) -> str:
     """The natural key of a stretch of a thread's conversation."""
@@ -70,6 +73,20 @@ class ModelCall(StepEvent):
         """Did the model answer at all?"""
         return self.outcome in ("ok", "cut")
 
+    @property
+    def beyond(self) -> Literal["", "day", "never"]:
+        """Whether the day's budget did not let it through, or would not let it through on any day."""
+        if self.outcome != "over-budget":
+            return ""
+        if self.failure == TOO_DEAR:
+            return "never"
+        return "" if self.failure else "day"
+
+    @property
+    def too_long(self) -> bool:
+        """Was it refused for its size? As it is, it will be refused again."""
+        return self.failure == "too-long"
+
     def line(self) -> str:
         came: str = self.outcome
         if self.failure:
@@ -126,6 +143,27 @@ class ContextCleared(StepEvent):
     last: int
     kept: int = 0
     seqs: Seqs = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptShortened(StepEvent):
+    """The prompt of the next call was too long for its model: what of the conversation it was shown.
+
+    `left_out` are places in the conversation, from 0; of each memory that is longer than `longest` characters
+    (0: any) the middle was left out. `refused`: the model's server had refused the whole.
+    """
+
+    kind = "prompt-shortened"
+    model: str
+    left_out: tuple[int, ...] = ()
+    longest: int = 0
+    refused: bool = False
+
+    def line(self) -> str:
+        said = f"for {self.model}: {len(self.left_out)} memories left out"
+        if self.longest:
+            said += f", none longer than {self.longest:,} characters"
+        return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,7 +150,10 @@ class Answered(engine.Answered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limited(StepEvent):
-    """Which bound stands in the way of another call; `resets` is what a consent begins anew."""
+    """Which bound stands in the way of another call; `resets` is what a consent begins anew.
+
+    `final`: no consent would make room for the call.
+    """
 
     kind = "limit"
     stays: ClassVar[tuple[str, ...]] = ("bound", "resets", "person", "consents")
@@ -158,6 +161,7 @@ class Limited(StepEvent):
     resets: str
     person: str = ""
     consents: str = ""
+    final: bool = False
 
     def line(self) -> str:
         return f"{self.bound} of the {self.resets}"

@@ -23,6 +23,11 @@ DM_LONG, DM_WHOLE = 24_000, 12_000
 """The same of what was said in a DM, in whichever of its conversations: each of them begins with it."""
 STEP = 5_000
 """Characters by which it grows before it is tried again, where it was given up."""
+STEPS = 16
+"""A conversation grows by this part of its length, at the least, before it is tried again."""
+FILLED = 1.2
+"""Characters of a conversation to each token of a window that are too many: the rest is for the prompts and
+the answer, and a token may have few characters."""
 FEW = 3
 """Exchanges that stay as they are, however long."""
 
@@ -33,12 +38,20 @@ async def leave(turn: Turn, memory: WorkingMemory, learned: str) -> None:
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
             await turn.tell("learn", Afterthought(process=LEARNING, params=about))
-    last = overdue(memory.conversation)
+    last = overdue(memory.conversation, *_lengths(turn, LONG, WHOLE))
     if last and await turn.claim(f"summed-up:{last}"):
         await turn.tell("sum-up", Afterthought(process=SUMMARIZING, params={"last": last}))
-    last = overdue(turn.said_in_dm(), DM_LONG, DM_WHOLE)
+    last = overdue(turn.said_in_dm(), *_lengths(turn, DM_LONG, DM_WHOLE))
     if last and await turn.claim(f"dm-summed-up:{last}"):
         await turn.tell("sum-up-dm", Afterthought(process=SUMMARIZING, params={"last": last, "dm": True}))
+
+
+def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
+    """The same two for the models of this turn: a conversation is summed up before it fills their windows."""
+    most = int(turn.window * FILLED)
+    if most >= long:
+        return long, whole
+    return most, whole * most // long
 
 
 def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
@@ -56,7 +69,8 @@ def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE
     size = sum(len(memory.content) for memory in conversation)
     if size <= long:
         return 0
-    most = (size - whole) // STEP * STEP
+    step = min(STEP, max(long // STEPS, 1))
+    most = (size - whole) // step * step
     last = 0
     for upto, seq in ends[: 1 - FEW]:
         if upto <= most:

@@ -28,6 +28,7 @@ class Answer:
         self.call = call
         self.outcome = call.event.outcome
         self.usable = call.event.usable
+        self.too_long = call.event.too_long
         self._sections = sections(call.event.text, TAGS, PRIVATE)
         self._json: Mapping[str, str] | None = None
         """What its sections say, where it is written in JSON in place of them."""

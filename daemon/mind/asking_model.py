@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from daemon.engine.event import Entry, only, seqs_of
-from daemon.kinds import Message, ModelCall, Said, Spoken, StopAsked, Unsaid, moment
-from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.consent import DAY, at_bound
+from daemon.kinds import ContextCleared, Message, ModelCall, Said, Spoken, StopAsked, Unsaid, moment
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.mind.consent import at_bound, day_of
 from daemon.mind.prompting import feeling, situated
 from daemon.mind.recall import recall
 from daemon.mind.wording import worded
@@ -53,7 +53,9 @@ async def openly(
                     continue
                 case "refused":
                     return await speechless(turn, without_question(turn, memory)), None
-            limited = DAY
+                case "failed":
+                    return await too_much(turn, memory), None
+            limited = day_of(call)
         memory, on = await at_bound(turn, memory, limited)
         if not on:
             return memory, None
@@ -119,6 +121,33 @@ async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
         return memory
     spoken = await turn.say(sentence(turn, "lost_words"))
     return memory.with_memory(*recall(standing(spoken)))
+
+
+async def too_much(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """No model took all of it, however much was left out: whoever waits is told what to do."""
+    memory = await made_short(turn, memory)
+    if not turn.must_answer:
+        return memory
+    spoken = await turn.say(sentence(turn, "too_long"))
+    return memory.with_memory(*recall(standing(spoken)))
+
+
+async def made_short(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """The memory without what was too much for the model, so that the thread can go on: the question, or what
+    was said before it, whichever is longer. The journal keeps both."""
+    asked = set(seqs_of(turn.answers))
+    before = [one for one in memory.conversation if one.seq is not None and one.seq < turn.number]
+    earlier = [one for one in before if one.seq not in asked]
+    questions = [one for one in memory.conversation if one.seq in asked]
+    if earlier and _length(earlier) > _length(questions):
+        last = earlier[-1].seq
+        assert last is not None
+        await turn.once(ContextCleared(text="", last=last, kept=len(questions)))
+    return without_question(turn, memory)
+
+
+def _length(memories: Iterable[Memory]) -> int:
+    return sum(len(one.content) for one in memories)
 
 
 def without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from daemon.kinds import Limited
+from dataclasses import replace
+
+from daemon.engine.event import Entry
+from daemon.kinds import Limited, ModelCall
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import recall
@@ -11,6 +14,11 @@ from daemon.process import Answer, Question, Turn
 
 DAY = Limited(resets="day", bound="money")
 """The bound of the whole day's budget."""
+
+
+def day_of(call: Entry[ModelCall]) -> Limited:
+    """The bound that did not let this call through."""
+    return replace(DAY, final=call.event.beyond == "never")
 
 
 async def consent(turn: Turn, limited: Limited) -> Answer:
@@ -49,7 +57,7 @@ async def at_bound(turn: Turn, memory: WorkingMemory, limited: Limited) -> tuple
     """Someone waits for an answer that a bound stands in the way of: the memory then, and may it go on?"""
     if not turn.must_answer:
         return memory, False
-    if turn.deciders and await _first(turn, limited):
+    if turn.deciders and not limited.final and await _first(turn, limited):
         answered = await consent(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     spoken = await turn.say(_told(turn, limited, "limit_for_good"))

@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from daemon.engine.kinds import Result
-from daemon.kinds import MoodChanged
+from daemon.kinds import Limited, MoodChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import PLAINLY, Answer
-from daemon.mind.asking_model import cut_short, sentence, standing, stopped, without_question
-from daemon.mind.consent import DAY, at_bound
+from daemon.mind.asking_model import (
+    cut_short,
+    made_short,
+    sentence,
+    standing,
+    stopped,
+    without_question,
+)
+from daemon.mind.consent import at_bound, day_of
 from daemon.mind.json_answer import speech_so_far
 from daemon.mind.listening import Listening
 from daemon.mind.prompting import feeling, in_sections, situated
@@ -72,9 +79,9 @@ async def converse(
             seen = situated(turn, heard).with_region("findings", notes)
             owned = bounded and bool(turn.deciders)
             said = await _answered(turn, steps, guidance, seen, role, revise, owned=owned)
-            if said is not None:
+            if isinstance(said, Said):
                 return said
-            limited = DAY
+            limited = said
         heard, on = await at_bound(turn, heard, limited)
         if not on:
             return Said(memory=heard, values={})
@@ -89,8 +96,8 @@ async def _answered(
     revise: Revise | None,
     *,
     owned: bool,
-) -> Said | None:
-    """Ask, perhaps once more, and say what came of it; None where an owner may give the money for it."""
+) -> Said | Limited:
+    """Ask, perhaps once more, and say what came of it; or the bound, where an owner may give the money."""
     chosen = [STEPS[name] for name in steps]
     name = "pipeline"
     if chosen == [DIALOGUE]:
@@ -110,7 +117,7 @@ async def _answered(
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
             await asking.speech.settle()
-            return None
+            return day_of(answer.call)
         said = await _revised(turn, answer, revise)
         return await _conclude(turn, memory, asking.speech, answer, said)
 
@@ -150,7 +157,7 @@ async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:
 
 def _will_do(turn: Turn, answer: Answer) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
-    if answer.outcome in ("over-budget", "cancelled") or answer.said:
+    if answer.outcome in ("over-budget", "cancelled") or answer.too_long or answer.said:
         return True
     return answer.said is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
 
@@ -174,6 +181,8 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     usable = answer.usable and (bool(said) or _may_be_silent(turn, answer))
     if answer.outcome == "refused":
         memory = without_question(turn, memory)
+    if answer.too_long:
+        memory = await made_short(turn, memory)
     if usable and answer.call.event.text.strip():
         memory = memory.with_memory(remember_answer(answer))
     if not said:
@@ -202,4 +211,6 @@ def _worded(turn: Turn, answer: Answer, said: str) -> str:
         return said
     if answer.outcome == "over-budget":
         return sentence(turn, "over_budget")
+    if answer.too_long:
+        return sentence(turn, "too_long")
     return sentence(turn, "lost_words")

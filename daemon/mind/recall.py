@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.keys import parent_of
 from daemon.engine.kinds import Spawned
 from daemon.kinds import (
@@ -21,6 +21,7 @@ from daemon.kinds import (
     Log,
     ModelCall,
     Observed,
+    PromptShortened,
     ReadingBegan,
     RunTold,
     Said,
@@ -34,6 +35,7 @@ from daemon.mind.answer import ALOUD, DELIBERATE, MONOLOGUE, Answer
 from daemon.mind.marks import HTML
 from daemon.mind.payloads import NAMES, element
 from daemon.mind.sections import spoken, without_thoughts
+from daemon.mind.shortening import cut_to
 from daemon.mind.tags import SAY, TAGS
 
 NAME_LENGTH = 40
@@ -89,6 +91,8 @@ def _told(entry: Entry[Any]) -> str:
             return element("context-cleared", kept_messages=kept)
         case ContextCleared(text=text):
             return framed("context-cleared", text)
+        case PromptShortened(left_out=left_out):
+            return element("context-cleared", reason="no room", left_out=len(left_out))
         case Observed(text=text):
             return fenced(text)
         case ReadingBegan(question=question, shape=shape):
@@ -129,6 +133,8 @@ def seen_by(
     core = [text(sha) for sha in call.event.texts]
     conversation = [at(seq) for seq in conversation_of(call.event, at)]
     memory = working_memory(recall([*core, *conversation]))
+    for shortened in only(PromptShortened, conversation):
+        memory = cut_to(memory, shortened.event.longest)
     return memory.with_region("instruction", call.event.trailing)
 
 

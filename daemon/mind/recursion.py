@@ -38,8 +38,8 @@ class Node(Protocol):
     def words(self, name: str, **words: str) -> str:
         """A text of the owner's of prompts/reading/, filled."""
 
-    async def begin(self, question: str) -> Entry[ReadingBegan]:
-        """It begins: the context is there, and its shape is known."""
+    async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
+        """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
 
     async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
         """Ask the model of this depth. The `last` call may go past the reading's own bounds."""
@@ -68,7 +68,10 @@ async def run_recursion(node: Node, question: str, interrupt: Interrupt | None =
         return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
     reading = Recursion(node, interrupt, began)
     if began.event.short:
-        return await reading.plainly()
+        ended = await reading.plainly()
+        if ended:
+            return ended
+        reading = Recursion(node, interrupt, await node.begin(question, whole=False))
     return await reading.live()
 
 
@@ -85,8 +88,8 @@ class Recursion:
         """How many answers in a row had nothing to run."""
         self._circles = Stagnation(exact=True)
 
-    async def plainly(self) -> Ended:
-        """In one call, which sees it all."""
+    async def plainly(self) -> Ended | None:
+        """In one call, which sees it all; None where that is too long for the model."""
         self._iterations = 1
         began = self._began.event
         words = self._node.words("short", question=fenced(began.question), context=fenced(began.shape))
@@ -95,6 +98,8 @@ class Recursion:
         if call.event.usable:
             text = without_thoughts(call.event.text).strip()
             return await self._answered(text, partial=outcome == "cut")
+        if call.event.too_long:
+            return None
         if outcome == "cancelled":
             return await self._stopped()
         if outcome == "over-budget":

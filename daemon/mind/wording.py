@@ -72,6 +72,7 @@ WORDING: dict[str, Words] = {
     "prompts/sentences/over_budget": PLAIN,
     "prompts/sentences/lost_words": PLAIN,
     "prompts/sentences/half_said": PLAIN,
+    "prompts/sentences/too_long": PLAIN,
     "prompts/sentences/failed": PLAIN,
     "prompts/sentences/cut": PLAIN,
     "prompts/sentences/changed": PLAIN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.actions.interrupts import look, tell_stopped
 from daemon.actions.open_context import OpenContext
@@ -12,7 +12,7 @@ from daemon.kinds import Limited
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
 from daemon.mind.choosing import result_of
-from daemon.mind.consent import consent
+from daemon.mind.consent import DAY, consent
 from daemon.mind.pipeline import converse
 from daemon.mind.recall import fenced
 from daemon.mind.steps import extract
@@ -64,7 +64,8 @@ class DeepReading:
             if run.stopped or read.ended.reason == "stopped":
                 await turn.withdraw()
                 return Transition(to=THEN, memory=await tell_stopped(turn, run.memory))
-            await _tell(run, reading, read)
+            if _is_told(run, read):
+                await _tell(run, reading, read)
             if not await _goes_on(run, read):
                 return Transition(to=THEN, memory=run.memory)
             so_far = run.words("prompts/reading/so_far", found=fenced(read.text))
@@ -88,6 +89,11 @@ async def _tell(run: Heedful, reading: Reading, read: Read) -> None:
     run.stopped = run.stopped or said.stopped
 
 
+def _is_told(run: Heedful, read: Read) -> bool:
+    """Whether they are told what it came to: where the day's budget is spent, an owner is only asked."""
+    return read.ended.beyond != "day" or not run.turn.deciders
+
+
 async def _goes_on(run: Heedful, read: Read) -> bool:
     """At a bound an owner decides."""
     if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
@@ -95,6 +101,10 @@ async def _goes_on(run: Heedful, read: Read) -> bool:
     limited = await run.turn.limit()
     if limited is None:
         limited = Limited(resets="reading", bound=read.ended.reason)
+    if read.ended.beyond:
+        limited = replace(DAY, final=read.ended.beyond == "never")
+    if limited.final:
+        return False
     answered = await consent(run.turn, limited)
     run.hear(answered.memories)
     return answered.value == CONTINUE

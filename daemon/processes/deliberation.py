@@ -16,8 +16,15 @@ from daemon.engine.event import only, seqs_of
 from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
-from daemon.mind.asking_model import cut_short, sentence, standing, stopped, without_question
-from daemon.mind.consent import DAY, at_bound, consent, named
+from daemon.mind.asking_model import (
+    cut_short,
+    made_short,
+    sentence,
+    standing,
+    stopped,
+    without_question,
+)
+from daemon.mind.consent import at_bound, consent, day_of, named
 from daemon.mind.open_thought import Thinking, Thought, last_plan
 from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of
 from daemon.mind.playbook import PLAYBOOKS, playbook
@@ -145,7 +152,7 @@ class _Round:
         """A branch asks in its root's conversation."""
         if not self._is_branch:
             return await at_bound(self._turn, memory, limited)
-        if not self._turn.deciders:
+        if limited.final or not self._turn.deciders:
             return memory, False
         answered = await consent(self._turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
@@ -187,14 +194,18 @@ class _Round:
         memory = thought.memory
         if thought.call.event.outcome == "over-budget":
             await speech.settle()
-            memory, on = await self._at_bound(memory, DAY)
+            memory, on = await self._at_bound(memory, day_of(thought.call))
             if on:
                 await self._deeds(memory).remark("continue")
                 return memory
             return await self._given_up(memory)
+        if thought.call.event.too_long:
+            return await self._lost(await made_short(self._turn, memory), speech, "too_long")
         return await self._lost(without_question(self._turn, memory), speech)
 
-    async def _lost(self, memory: WorkingMemory, speech: Speech) -> WorkingMemory | Transition:
+    async def _lost(
+        self, memory: WorkingMemory, speech: Speech, why: str = "lost_words"
+    ) -> WorkingMemory | Transition:
         """It came to nothing: whoever waits for it is told so."""
         if self._is_branch:
             await self._turn.tree.end("", status="failed")
@@ -202,7 +213,7 @@ class _Round:
         await self._turn.tree.cancel()
         words = ""
         if self._turn.must_answer:
-            words = sentence(self._turn, "lost_words")
+            words = sentence(self._turn, why)
         spoken = standing(await speech.close(words))
         return Transition(to=THEN, memory=memory.with_memory(*map(remember, spoken)))
 

@@ -6,9 +6,9 @@ journal all the same, for whoever watches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.claude.account import EVERYWHERE
@@ -17,11 +17,12 @@ from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import root_of
 from daemon.engine.unawaited import patiently
-from daemon.kinds import ModelCall, Said
+from daemon.kinds import TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
 from daemon.soul.alarm import alarm
+from daemon.soul.fitting import fitted, smaller
 from daemon.soul.ledger import Ledger
 from daemon.soul.reach import USABLE
 from daemon.soul.stretches import Parts, parts_of
@@ -52,25 +53,27 @@ class Wanted:
 
 async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
     """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
-    async with AsyncExitStack() as purse:
-        calling = Calling(world, ctx, wanted, purse)
-        made = await ctx.step(
+
+    async def made(calling: Calling) -> Entry[ModelCall]:
+        return await ctx.step(
             wanted.name, calling.saw, calling.ask, ModelCall, subject=calling.model, patient=False
         )
-    if made.seq > ctx.execution.epoch:
-        if made.event.outcome == "failed":
-            await alarm(world, ctx.execution, made)
-        elif made.event.outcome in USABLE:
-            ctx.execution.around.succeeded(calling.model)
-    return made
+
+    done = await _fitted(world, ctx, wanted, made)
+    if done.seq > ctx.execution.epoch:
+        if done.event.outcome == "failed":
+            await alarm(world, ctx.execution, done)
+        elif done.event.outcome in USABLE:
+            ctx.execution.around.succeeded(done.event.model)
+    return done
 
 
 async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] | Sequence[Entry[Said]]:
     """One that waits until the model can be reached, unless somebody speaks meanwhile: then what they said,
     which is answered, too, by whoever asks again with it in mind."""
-    async with AsyncExitStack() as purse:
-        calling = Calling(world, ctx, wanted, purse)
-        came = await ctx.step(
+
+    async def made(calling: Calling) -> Entry[Any]:
+        return await ctx.step(
             wanted.name,
             calling.saw,
             calling.insist,
@@ -78,6 +81,8 @@ async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] |
             subject=calling.model,
             interruptible=True,
         )
+
+    came = await _fitted(world, ctx, wanted, made)
     if isinstance(came.event, ModelCall):
         return came
     said: list[Entry[Any]] = only(Said, world.journal.many(came.event.inputs))
@@ -90,9 +95,31 @@ async def insist(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]
 
     Raises Unavailable when it was tried for long enough.
     """
+
+    async def made(calling: Calling) -> Entry[ModelCall]:
+        return await ctx.step(wanted.name, calling.saw, calling.insist, ModelCall, subject=calling.model)
+
+    return await _fitted(world, ctx, wanted, made)
+
+
+async def _fitted(
+    world: World, ctx: Context, wanted: Wanted, made: Callable[[Calling], Awaitable[Entry[Any]]]
+) -> Entry[Any]:
+    """The call with a prompt that its model takes; asked once more, with less, where it was refused for its
+    size."""
     async with AsyncExitStack() as purse:
         calling = Calling(world, ctx, wanted, purse)
-        return await ctx.step(wanted.name, calling.saw, calling.insist, ModelCall, subject=calling.model)
+        memory = await fitted(ctx, wanted.memory, calling.model, calling.excess())
+        if memory is not wanted.memory:
+            calling = Calling(world, ctx, replace(wanted, memory=memory), purse)
+        done = await made(calling)
+    if not (isinstance(done.event, ModelCall) and done.event.too_long):
+        return done
+    less = await smaller(ctx, wanted.memory, done, calling.excess(refused=True))
+    if less is None:
+        return done
+    async with AsyncExitStack() as purse:
+        return await made(Calling(world, ctx, replace(wanted, memory=less), purse))
 
 
 class Calling:
@@ -112,10 +139,16 @@ class Calling:
         self.saw = digest_of(written)
         self._size = len(written)
 
+    def excess(self, *, refused: bool = False) -> int:
+        """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
+        return self._world.llm.excess(self.request, self._size, refused=refused)
+
     async def insist(self) -> ModelCall:
         """Send it; raises Unavailable where the model cannot be reached."""
         may_be_partial = self._wanted.partial and not self._ctx.execution.down
         made = await self.ask()
+        if made.too_long:
+            return made
         if made.outcome == "failed" and not (may_be_partial and made.text):
             tried = await self._ctx.note(made, "tried")
             await self._purse.aclose()
@@ -142,7 +175,7 @@ class Calling:
             reached = await self._purse.enter_async_context(reserved)
         held = budget.reserved(amount, execution.stopping)
         granted = not reached and await self._purse.enter_async_context(held)
-        reply = Reply(outcome="over-budget", model=self.model, failure=reached or "")
+        reply = Reply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
         if granted:
             with self._looked_at(hear) as heard:
                 reply = await llm.call(self.request, heard, execution.check_lease, execution.stopping)
@@ -150,6 +183,12 @@ class Calling:
         made = await self._event(reply)
         self._world.reach.noted(made)
         return made
+
+    def _why(self, amount: float) -> str:
+        """Why the day's budget lets no call through that may cost so much; empty where another day may."""
+        if amount > self._world.budget.daily:
+            return TOO_DEAR
+        return ""
 
     @contextmanager
     def _looked_at(self, hear: Hear | None) -> Iterator[Hear | None]:

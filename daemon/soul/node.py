@@ -33,6 +33,8 @@ from daemon.soul.voice import Voice
 
 LETTERS = 4
 """Characters to a token, about."""
+WHOLE = 2
+"""What is read in one call may take this part of a prompt (a half): the rest is for the question."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 
@@ -63,15 +65,16 @@ class ReadingNode:
         """A text of the owner's of prompts/reading/, filled."""
         return fill(self._voice.text(f"{TEXTS}{name}"), **words)
 
-    async def begin(self, question: str) -> Entry[ReadingBegan]:
-        """It begins: the context is there, and its shape is known."""
+    async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
+        """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
 
         async def began() -> ReadingBegan:
             try:
                 context = await self._there()
             except ContextError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
-            short = is_short(context, self.limits.threshold * LETTERS)
+            most = self._reader.readings.longest(self._reader.readings.model(self._depth)) // WHOLE
+            short = whole and is_short(context, min(self.limits.threshold * LETTERS, most))
             told = shape(context)
             if short:
                 told = as_text(context)
@@ -120,6 +123,7 @@ class ReadingNode:
         """It has come to this."""
         await self.close()
         made = only(ModelCall, self._ctx.execution.journal.under(self._ctx.path))
+        beyond = [call.event.beyond for call in made if call.event.beyond]
         sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,
@@ -128,6 +132,7 @@ class ReadingNode:
             iterations=iterations,
             calls=len(sent),
             usd=sum(call.cost for call in sent),
+            beyond=beyond[-1] if beyond else "",
         )
 
         async def last_word() -> ReadingEnded:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.availability import ANY, SLOW, Availability, Failing
-from daemon.claude.models import is_known
+from daemon.claude.models import is_listed
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
 from daemon.engine.kinds import Outage
@@ -148,7 +148,7 @@ class Reach:
                     since=slow.since,
                     seen=slow.seen,
                     waiting=self._waiting([slow.model], ()),
-                    is_usual=not is_known(slow.model),
+                    is_usual=not is_listed(slow.model),
                 )
 
     def _waits(self, models: Collection[str]) -> Sequence[Entry[Outage]]:

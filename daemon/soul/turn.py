@@ -222,6 +222,11 @@ class Turn(Voice):
         self._carried_seqs = frozenset({*found.seqs, *unique})
         self.memory = self._recall()
 
+    @property
+    def window(self) -> int:
+        """How many tokens the models take that speak and sum up."""
+        return min(self.world.llm.window("speak"), self.world.llm.window("fast"))
+
     def said_in_dm(self) -> Sequence[Memory]:
         """What is to be summed up of this DM: nothing of one conversation alone."""
         if not self.in_dm:

@@ -18,6 +18,7 @@ from rehearsal.claude.catalogue import catalogue, key_of, refusal
 from rehearsal.claude.cue import Cue, bare, failure, spoiled
 from rehearsal.claude.prompt import CHARACTERS, Body, Cache
 from rehearsal.claude.script import answer
+from rehearsal.claude.too_long import beyond_window
 from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, message, opening
 from rehearsal.faults import MODEL_FAULTS
 from rehearsal.switchboard import Switchboard, expose
@@ -180,7 +181,7 @@ class Understudy:
     def _cue(self, body: dict[str, Any]) -> Cue:
         """What is to be done with this request."""
         model = str(body["model"])
-        failed = failure(self.faults, model)
+        failed = failure(self.faults, model) or beyond_window(self.faults, body)
         if failed:
             return failed
         queued = next((cue for cue in self._cues if cue.fits(body)), None)

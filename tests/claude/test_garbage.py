@@ -52,9 +52,7 @@ async def test_a_gateway_that_answers_with_a_page_is_a_server_error(
 
 
 @pytest.mark.parametrize("said", [5, True, ["a", 1], {"detail": "no"}, None], ids=json.dumps)
-@pytest.mark.parametrize(
-    ("status", "word"), [(400, "bad-request"), (401, "unauthorized"), (413, "bad-request")]
-)
+@pytest.mark.parametrize(("status", "word"), [(400, "bad-request"), (401, "unauthorized"), (413, "too-long")])
 async def test_a_refusal_in_other_than_words_is_one(
     before: Claude, raw: Raw, status: int, word: str, said: object
 ) -> None:

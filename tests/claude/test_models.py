@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from daemon.claude.models import KNOWN, Price, cost, model
+from daemon.claude.models import KNOWN, cost, model
+from daemon.price import Price
 from daemon.reply import Usage
 
 PRICES = [(one.id, price) for one in KNOWN for price in (one.price, one.long) if price]

@@ -29,7 +29,7 @@ LASTING = [
     (402, "billing_error", "no-credit"),
     (403, "permission_error", "forbidden"),
     (404, "not_found_error", "unknown-model"),
-    (413, "request_too_large", "bad-request"),
+    (413, "request_too_large", "too-long"),
 ]
 STREAMED = [
     ("overloaded_error", "overloaded"),

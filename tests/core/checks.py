@@ -21,6 +21,7 @@ from daemon.kinds import (
     Claim,
     ContextCleared,
     ModelCall,
+    PromptShortened,
     SpeechBegan,
     Spoken,
     TurnBegan,
@@ -152,10 +153,9 @@ def _check_prefix(journal: Journal, home: Path) -> None:
     """
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
-    for call in journal.kind(ModelCall, ContextCleared):
-        if isinstance(call.event, ContextCleared):  # that is what it is for
+    for call in journal.kind(ModelCall, ContextCleared, PromptShortened):
+        if not isinstance(call.event, ModelCall):  # that is what it is for
             before = {line: old for line, old in before.items() if line[0] != call.thread}
-        if not isinstance(call.event, ModelCall):
             continue
         if call.event.outcome != "ok" or call.event.name in ("judge", "tick"):
             continue

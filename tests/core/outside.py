@@ -223,6 +223,12 @@ class FileModel:
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         return self.price
 
+    def window(self, role: Role | str) -> int:
+        return 1_000_000
+
+    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+        return 0
+
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> Reply:

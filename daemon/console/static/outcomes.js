@@ -16,6 +16,7 @@ const FAILURES = {
   forbidden: "The API key may not use this model.",
   "unknown-model": "There is no such model for this account.",
   "bad-request": "The model did not accept the request.",
+  "too-long": "The request was too long for the model.",
   "broken-stream": "The answer broke off.",
   "server-error": "The model's server failed.",
 };
@@ -54,6 +55,7 @@ const READINGS = { answered: ["answered", ""], stopped: ["stopped", "somebody st
 /** What stands in the way of this call's answer, or null. */
 export function trouble({ outcome, failure }) {
   if (!outcome || outcome === "ok") return null;
+  if (failure === "too-dear") return "The call may cost more than a whole day may; the model was not asked.";
   if (outcome === "over-budget" && failure) return `The reading is ${READING_BOUNDS[failure] ?? failure}; the model was not asked.`;
   return CALLS[outcome] ?? FAILURES[failure] ?? `The call failed: ${failure || outcome}.`;
 }

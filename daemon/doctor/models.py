@@ -1,0 +1,37 @@
+"""What is known of the models that the settings name: what they cost, and how much they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from config import Settings
+from daemon.claude.models import is_listed
+from daemon.doctor.finding import Finding, ill, well
+from daemon.doctor.ways import meant
+from daemon.introduction import too_small
+
+
+def models(settings: Settings) -> Iterator[Finding]:
+    """What a model costs and takes, and what of the settings about that is of no use."""
+    table, names = settings.table, settings.model_names
+    costs = [f"{name} {table.model(name).price}" for name in names]
+    yield well("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")
+    yield well("windows", "; ".join(_window(settings, name) for name in names))
+    small = too_small(settings).removeprefix("; ")
+    if small:
+        yield ill("budget", small)
+    for key, given in (("MODEL_PRICES", settings.model_prices), ("MODEL_WINDOW", settings.model_window)):
+        for name, _ in given:
+            if name and name not in names:
+                guess = meant(name, names)
+                said = f"{key} names {name}, and no setting names such a model"
+                yield Finding(name="models", said=f"{said}; {guess}".rstrip("; "), ok=not guess)
+
+
+def _window(settings: Settings, name: str) -> str:
+    window = settings.table.model(name).window
+    said = f"{name} {window:,} tokens"
+    told = dict(settings.model_window)
+    if is_listed(name) or name in told or "" in told:
+        return said
+    return f"{said}, as nobody says it: set MODEL_WINDOW to what its server takes (16000 is usual)"

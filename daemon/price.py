@@ -1,0 +1,34 @@
+"""What a model costs. The list of them is in claude/models.py; owners write their own into MODEL_PRICES."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WRITTEN = 1.25
+"""A token that is written to a cache, in tokens that are not: for the five-minute cache of Anthropic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars for a million tokens; a cache write is the five-minute one. `seen`: where, and when."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    seen: str = ""
+
+    def __str__(self) -> str:
+        """As MODEL_PRICES has it."""
+        if self == FREE:
+            return "free"
+        return f"{self.input:g}/{self.output:g}/{self.cache_read:g}"
+
+
+def price(input: float, output: float, cached: float) -> Price:
+    """A price by what owners know of it."""
+    return Price(input=input, output=output, cache_read=cached, cache_write=input * WRITTEN)
+
+
+FREE = Price(input=0, output=0, cache_read=0, cache_write=0)
+"""Of a model that runs on a machine of one's own."""
