@@ -72,7 +72,7 @@ WINDOWS = [
     for pattern in (
         r"> (\d+)",
         r"n_ctx\W+(\d+)",
-        rf"{CONTEXT}\D{{0,30}}?(\d+)",
+        rf"{CONTEXT}(?!\ by)\D{{0,30}}?(\d+)",
         r"maximum\D{0,60}?(\d+)",
         r"(\d+) maximum",
         r"limit\D{0,12}(\d+)",
@@ -81,7 +81,7 @@ WINDOWS = [
 """Where such an error names the window, the surest way first."""
 COUNTS = re.compile(
     r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
-    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|requested tokens)"
+    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|length|requested tokens)"
     r" \(?(\d+)",
     re.IGNORECASE,
 )

@@ -4,11 +4,11 @@ of it is in sight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from daemon.kinds import ContextCleared, Gathered
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.afterthoughts import SUMMARIZING
+from daemon.mind.afterthoughts import FILLED, SUMMARIZING
 from daemon.mind.asking_model import quiet
 from daemon.mind.steps import summarize
 from daemon.mind.wording import worded
@@ -16,7 +16,8 @@ from daemon.process import MentalProcess, Turn, Words
 
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:
-    """One call over the older part; its last entry, the summary, stands for that from the next turn on."""
+    """One call over the older part, or over each piece of it that fits the model, with what is summed up by
+    then; its last entry, the summary, stands for that from the next turn on."""
     nothing = working_memory(())
     in_dm, last = "dm" in turn.params, turn.params["last"]
     conversation: Sequence[Memory] = turn.memory.conversation
@@ -31,10 +32,28 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
         made_of = memory.seqs
         await turn.once(Gathered(seqs=made_of))
     words = worded(turn, "prompts/summarize")
-    _, text = await summarize(turn, memory, words, name="sum-up", ask=quiet(turn))
+    summed_up, text = working_memory(()), None
+    for piece in _pieces(memory.conversation, int(turn.window * FILLED)):
+        so_far = working_memory([*summed_up.conversation[-1:], *piece])
+        summed_up, text = await summarize(turn, so_far, words, name="sum-up", ask=quiet(turn))
+        if not text:
+            return nothing
     if text:
         await turn.once(ContextCleared(text=text, last=last, seqs=made_of))
     return nothing
+
+
+def _pieces(conversation: Sequence[Memory], most: int) -> Iterator[Sequence[Memory]]:
+    """The conversation, in as few pieces as fit the models: nearly always in one."""
+    piece: list[Memory] = []
+    length = 0
+    for memory in conversation:
+        if piece and length + len(memory.content) > most:
+            yield piece
+            piece, length = [], 0
+        piece.append(memory)
+        length += len(memory.content)
+    yield piece
 
 
 PROCESS = MentalProcess(

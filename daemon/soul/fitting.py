@@ -21,6 +21,8 @@ TRIES = 4
 """How often more is left out where the count was wrong."""
 MORE = 1.25
 """How much more each time."""
+PARTS = (1, 2, 4)
+"""Where so much cannot be left out, a half or a quarter of it may do: the server's own count is not known."""
 MARK = 40
 """Tokens of the mark that says so."""
 UNMARKED = Memory(role="user", content="")
@@ -41,8 +43,11 @@ async def smaller(
     model = refusal.event.model
 
     async def look() -> PromptShortened:
-        made = _needed(ctx, memory, model, over, refused=True)
-        return made or PromptShortened(model=model, refused=True)
+        for part in PARTS:
+            made = _needed(ctx, memory, model, over // part, refused=True)
+            if made:
+                return made
+        return PromptShortened(model=model, refused=True)
 
     found = await ctx.step(NAME, refusal.event.saw, look, PromptShortened, patient=False)
     if not found.event.left_out and not found.event.longest:

@@ -135,7 +135,7 @@ class SubCall:
             case "over-budget":
                 return at_bound("money" if call.event.beyond else call.event.failure)
             case "failed" if call.event.too_long:
-                return f"Error: the prompt is too long for {self._model}; split it into shorter ones"
+                return f"Error: the prompt is too long for {call.event.model}; split it into shorter ones"
         return f"Error: no answer ({call.event.outcome})"
 
     def _fault(self) -> str:
