@@ -50,3 +50,26 @@ async def test_with_all_that_there_is_to_say_it_is_at_most_nine_lines(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert len(await lines(capsys, tmp_path, ism_enabled=True, console_token="s" * 40)) <= 9
+
+
+@pytest.mark.parametrize(
+    ("budget", "model", "says"),
+    [
+        (0.01, "claude-sonnet-5-5", "; no call is made: one of claude-sonnet-5-5 may cost up to $0."),
+        (0.01, "claude-haiku-5-5", ""),
+        (0.0, "qwen3:8b", ""),
+        (5.0, "claude-sonnet-5-5", ""),
+    ],
+)
+async def test_a_budget_that_is_smaller_than_one_call_is_said_at_the_start(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, budget: float, model: str, says: str
+) -> None:
+    said = await lines(capsys, tmp_path, anthropic_api_key="any", claude_model=model, budget_daily_usd=budget)
+    assert ("no call is made" in said["budget"]) == bool(says)
+    assert says in said["budget"]
+
+
+async def test_a_rehearsal_costs_nothing_so_no_budget_is_too_small_for_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "no call" not in (await lines(capsys, tmp_path, budget_daily_usd=0.0))["budget"]

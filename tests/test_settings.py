@@ -9,8 +9,11 @@ import pytest
 
 import config
 from config import Settings
+from daemon.claude.models import cost
 from daemon.errors import ConfigError
 from daemon.limits import TURN, Limits
+from daemon.price import FREE
+from daemon.reply import Usage
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1-2-three", "SLACK_APP_TOKEN": "xapp-1-2-three"}
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-four"}
@@ -292,3 +295,84 @@ def test_a_secret_in_two_lines_is_named_at_once(key: str, begin: str) -> None:
     [line] = complaints({**SLACK, **KEY, key: f"{begin}\nsecond"})
     assert line.startswith(f"{key} holds a line break")
     assert "second" not in line
+
+
+LOCAL = KEY | {"CLAUDE_MODEL": "qwen3:8b", "CLAUDE_MODEL_FAST": "qwen3:8b"}
+
+
+@pytest.mark.parametrize("key", ["CLAUDE_MODEL", "CLAUDE_MODEL_FAST", "CLAUDE_MODEL_FALLBACK", "RLM_MODELS"])
+def test_a_model_without_a_price_ends_the_start_with_the_line_to_write(key: str) -> None:
+    [said] = complaints(KEY | {key: "hf.co/unsloth/Qwen3:Q4"})
+    assert f"hf.co/unsloth/Qwen3:Q4 ({key})" in said
+    line = said.partition("MODEL_PRICES=")[2].partition(" (a price")[0]
+    assert line == "hf.co/unsloth/Qwen3:Q4=free"
+    assert Settings.from_env(KEY | {key: "hf.co/unsloth/Qwen3:Q4", "MODEL_PRICES": line})
+
+
+def test_the_line_to_write_holds_what_was_written_and_the_list_price_behind_a_gateway() -> None:
+    named = {
+        "CLAUDE_MODEL": "anthropic/claude-sonnet-5-5",
+        "CLAUDE_MODEL_FAST": "gpt-9.1",
+        "CLAUDE_MODEL_EXPERT": "big",
+        "MODEL_PRICES": "gpt-9.1=1/2.5/0.1",
+    }
+    [said] = complaints(KEY | named)
+    line = said.partition("MODEL_PRICES=")[2].partition(" (a price")[0]
+    assert line == "gpt-9.1=1/2.5/0.1, anthropic/claude-sonnet-5-5=2/10/0.1, big=free"
+    assert Settings.from_env(KEY | named | {"MODEL_PRICES": line}).table.model("big").price == FREE
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"CLAUDE_MODEL": "qwen3:8b"},
+        KEY,
+        KEY | {"ANTHROPIC_BASE_URL": "http://localhost:4000"},
+        KEY | {"CLAUDE_MODEL": "claude-opus-5-5", "RLM_MODELS": "speak,claude-haiku-5-5"},
+        LOCAL | {"MODEL_PRICES": "qwen3:8b=free"},
+    ],
+    ids=["rehearsed", "listed", "listed behind a gateway", "listed by name", "written"],
+)
+def test_where_all_prices_are_known_or_nobody_bills_nothing_is_asked_for(environ: dict[str, str]) -> None:
+    assert Settings.from_env(environ)
+
+
+def test_prices_and_windows_of_the_owner_take_precedence_over_the_list() -> None:
+    table = Settings.from_env(
+        LOCAL
+        | {
+            "MODEL_PRICES": " qwen3:8b = FREE , claude-haiku-5-5=1/5/0.5,a/b:c.d=3/6",
+            "MODEL_WINDOW": "16000, a/b:c.d = 32768",
+        }
+    ).table
+    assert cost(table.model("qwen3:8b"), Usage(input=1_000_000, output=1_000_000)) == 0
+    million = Usage(input=1_000_000, cache_read=1_000_000, output=1_000_000)
+    assert cost(table.model("claude-haiku-5-5"), million) == 6.5
+    assert cost(table.model("a/b:c.d"), million) == 12
+    windows = [table.model(name).window for name in ("qwen3:8b", "a/b:c.d", "claude-haiku-5-5")]
+    assert windows == [16_000, 32_768, 1_000_000]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "fault"),
+    [
+        ("MODEL_PRICES", "qwen3:8b", "no name of a model before its ="),
+        ("MODEL_PRICES", "=free", "no name of a model before its ="),
+        ("MODEL_PRICES", "a=1", "neither free nor INPUT/OUTPUT/CACHED"),
+        ("MODEL_PRICES", "a=1/2/3/4", "neither free nor INPUT/OUTPUT/CACHED"),
+        ("MODEL_PRICES", "a=1/-2/3", "is not an amount of dollars"),
+        ("MODEL_PRICES", "a=nan/1/1", "is not an amount of dollars"),
+        ("MODEL_PRICES", "a=free, a=1/2/3", "stands for the same as another one (number 2 of 2)"),
+        ("MODEL_PRICES", ",", "holds nothing"),
+        ("MODEL_WINDOW", "16,000", "is not a number from 4000"),
+        ("MODEL_WINDOW", "many", "is not a number from 4000"),
+        ("MODEL_WINDOW", "a=16k", "is not a number from 4000"),
+        ("MODEL_WINDOW", "16000, 32000", "stands for the same as another one"),
+        ("MODEL_WINDOW", "=16000", "no name of a model before its ="),
+    ],
+)
+def test_what_is_no_price_or_window_is_said_without_its_value(key: str, text: str, fault: str) -> None:
+    [said] = complaints({key: text})
+    assert said.startswith(f"{key} ")
+    assert fault in said
+    assert "Write " in said

@@ -18,14 +18,14 @@ def models(settings: Settings) -> Iterator[Finding]:
     yield well("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")
     yield well("windows", "; ".join(_window(settings, name) for name in names))
     small = too_small(settings).removeprefix("; ")
-    if small:
+    if small and settings.budget_daily_usd:
         yield ill("budget", small)
     for key, given in (("MODEL_PRICES", settings.model_prices), ("MODEL_WINDOW", settings.model_window)):
         for name, _ in given:
             if name and name not in names:
                 guess = meant(name, names)
                 said = f"{key} names {name}, and no setting names such a model"
-                yield Finding(name="models", said=f"{said}; {guess}".rstrip("; "), ok=not guess)
+                yield Finding(name="unused", said=f"{said}; {guess}".rstrip("; "), ok=not guess)
 
 
 def _window(settings: Settings, name: str) -> str:

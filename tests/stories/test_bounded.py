@@ -9,7 +9,7 @@ import pytest
 from daemon.limits import Limits
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later
-from tests.stories.choosing import pressed, questions, shown
+from tests.stories.choosing import deciding, pressed, questions, shown
 from tests.stories.stage import BOB, GENERAL, ME, Stage, reply
 
 FOR_GOOD = "I have reached the limit of how often I may think that was set for me here, so I cannot answer"
@@ -97,3 +97,20 @@ async def test_a_bound_that_the_settings_lift_meanwhile_is_read_back_as_it_was(s
     assert (await stage.answers(GENERAL, ts))[-1] == "Here it is."
     assert len(stage.entries("asked")) == 1
     assert not stage.entries("restarted")
+
+
+@pytest.mark.parametrize("to", ["conversation", "problem_solving", "deliberation"])
+async def test_where_a_whole_day_is_too_little_for_one_call_nobody_is_asked_to_let_it_go_on(
+    stage: Stage, to: str
+) -> None:
+    await deciding(stage, owner_user_ids=OWNED)
+    stage.model.say(f"<aside>Hm.</aside><next>{to}</next><say>Well.</say><mood>neutral</mood>")
+    ts = await stage.say("alice", GENERAL, f"{ME} think it through, please")
+    await stage.sleep()
+    await stage.wake(budget_daily_usd=0.005)
+    await stage.say("alice", GENERAL, f"{ME} and now?", ts)
+    *_, (last, buttons) = await shown(stage, GENERAL, ts)
+    assert last.startswith(SPENT)
+    assert buttons == []
+    assert not questions(stage)
+    assert not stage.pending("asked", "input", "turn-began")

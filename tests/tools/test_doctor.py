@@ -17,6 +17,7 @@ from config import Settings
 from daemon.doctor.doctor import app_link, examine_with
 from daemon.doctor.finding import Finding, line
 from daemon.doctor.machine import LONG, disk, python
+from daemon.price import FREE
 from daemon.private import tighten
 from daemon.project import root
 from rehearsal.people import ECHO, SOUL
@@ -72,6 +73,8 @@ async def test_all_is_well(world: Stage) -> None:
         "port",
         "sandbox",
         "processes",
+        "prices",
+        "windows",
         "claude",
         "models",
         "bot token",
@@ -195,8 +198,30 @@ async def test_at_a_budget_of_nothing_claude_is_not_asked(world: Stage) -> None:
     assert not world.model.requests
 
 
-async def test_a_model_without_a_known_price_is_said_so(world: Stage) -> None:
-    assert "at a price that is not known" in (await found(world, claude_model="local"))["claude"].said
+async def test_it_says_what_each_model_costs_and_takes(world: Stage) -> None:
+    seen = await found(
+        world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE),), model_window=(("", 16_000),)
+    )
+    assert "answered in" in seen["claude"].said
+    assert seen["claude"].said.endswith("for nothing")
+    assert seen["prices"].said.startswith("qwen3:8b free, claude-haiku-5-5 0.1/0.5/0.01 (input/output/cached")
+    assert seen["windows"].said == "qwen3:8b 16,000 tokens; claude-haiku-5-5 1,000,000 tokens"
+
+
+async def test_a_model_of_which_nobody_says_its_window_is_told_with_the_setting(world: Stage) -> None:
+    seen = await found(world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE),))
+    assert "qwen3:8b 128,000 tokens, as nobody says it: set MODEL_WINDOW" in seen["windows"].said
+
+
+async def test_a_price_of_a_model_that_is_misspelt_is_ill(world: Stage) -> None:
+    wrong = await ill(world, model_prices=(("claude-sonet-5-5", FREE),))
+    assert wrong.startswith("unused: MODEL_PRICES names claude-sonet-5-5, and no setting names such a model")
+    assert wrong.endswith("is it claude-sonnet-5-5?")
+    assert (await found(world, model_window=(("llama", 16_000),)))["unused"].ok
+
+
+async def test_a_budget_that_is_smaller_than_one_call_is_ill(world: Stage) -> None:
+    assert (await ill(world, budget_daily_usd=0.01)).startswith("budget: no call is made")
 
 
 @SOAK
