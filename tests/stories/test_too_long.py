@@ -83,10 +83,8 @@ async def test_what_was_shown_in_place_of_the_whole_can_be_rebuilt(stage: Stage)
     await stage.say("alice", ALICE, "Well?", ts)
     assert shortened(stage)
     for call in stage.entries("model-call"):
-        async with stage.session.get(f"{stage.soul.url}/console/call/{call.seq}") as answer:
-            assert answer.status in (200, 404)
-            if answer.status == 200:
-                assert (await answer.json()).get("same", True)
+        async with stage.session.get(f"{stage.soul.url}/console/calls/{call.seq}") as answer:
+            assert (await answer.json())["agrees"]
 
 
 async def test_one_enormous_message_is_shown_with_both_its_ends(stage: Stage) -> None:
