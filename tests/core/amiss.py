@@ -36,7 +36,7 @@ ACCOUNT = (
     rule(
         "no-credit: a request that nobody pays for is not a bad one",
         "claude/failure.py",
-        'return _meant(_said(error)) or "bad-request"',
+        'return _meant(_said(error)) or _refused_for_size(error) or "bad-request"',
         'return "bad-request"',
         f"{TOLD}test_all_wait_until_it_is_mended_and_everybody_is_told_once[no-credit]",
     ),

@@ -33,8 +33,8 @@ CHOOSES = (
     rule(
         "a chooser that refuses is not asked again",
         "actions/run.py",
-        '        if chose.outcome == "refused":\n            return None\n',
-        '        if chose.outcome == "refused":\n            return ""\n',
+        '        if chose.outcome == "refused" or chose.too_long:\n            return None\n',
+        '        if chose.outcome == "refused" or chose.too_long:\n            return ""\n',
         "tests/stories/test_run_trouble.py::"
         "test_a_chooser_that_refuses_to_the_end_is_asked_twice_and_the_run_says_so_honestly",
     ),

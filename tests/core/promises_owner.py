@@ -274,8 +274,8 @@ BOUNDS = (
     rule(
         "without an owner nobody is asked to let it go on",
         "actions/run.py",
-        " or reason not in BOUNDS or not self.turn.deciders:",
-        " or reason not in BOUNDS:",
+        " or reason not in BOUNDS or limit.final or not self.turn.deciders:",
+        " or reason not in BOUNDS or limit.final:",
         LIMITS + "test_why_a_run_ends[loops]",
     ),
     rule(

@@ -142,7 +142,7 @@ LOOP: tuple[Mutant, ...] = (
     rule(
         "reading: what is short is read in one call",
         "soul/node.py",
-        "short = is_short(context, self.limits.threshold * LETTERS)",
+        "short = whole and is_short(context, min(self.limits.threshold * LETTERS, most))",
         "short = False",
         f"{READING}what_is_short_is_read_in_one_plain_call",
     ),
