@@ -14,7 +14,7 @@ from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, all_well, ill, line, well
-from daemon.doctor.models import models
+from daemon.doctor.prices_and_windows import models
 from daemon.doctor.programs import processes, sandbox
 from daemon.doctor.slack import slack
 from daemon.engine.lock import holder

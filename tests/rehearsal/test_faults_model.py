@@ -161,6 +161,28 @@ async def test_a_malformed_answer_has_no_form(sdk: AsyncAnthropic, model: Unders
     assert "What is a soul?" in spoiled
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("anthropic", 400, "prompt is too long"),
+        ("llama.cpp", 400, "exceeds the available context size"),
+        ("vllm", 400, "This model's maximum context length is 10 tokens."),
+        ("bytes", 413, "maximum allowed number of bytes"),
+        ("dumb", 400, "Input is too long for requested model."),
+    ],
+)
+async def test_a_window_refuses_what_is_too_long_in_the_words_of_a_server(
+    sdk: AsyncAnthropic, model: Understudy, words: str, status: int, said: str
+) -> None:
+    model.faults.switch("window", tokens=10, words=words)
+    with pytest.raises(anthropic.APIStatusError) as failure:
+        await answer(sdk)
+    assert failure.value.status_code == status
+    assert said in str(failure.value)
+    model.faults.switch("window", tokens=1e6)
+    assert (await answer(sdk))[1] == "end_turn"
+
+
 async def test_a_refusal_may_be_one_models_only(sdk: AsyncAnthropic, model: Understudy) -> None:
     model.faults.switch("refusal", model="claude-sonnet-*")
     assert await answer(sdk) == ("", "refusal")
@@ -170,6 +192,6 @@ async def test_a_refusal_may_be_one_models_only(sdk: AsyncAnthropic, model: Unde
 async def test_the_page_of_a_world_of_the_model_alone_has_its_faults(url: str) -> None:
     async with ClientSession() as http, http.get(f"{url}/rehearsal/faults") as response:
         names = [fault["name"] for fault in (await response.json())["faults"]]
-    faulty = ["unauthorized", "no-credit", "unknown-model"]
+    faulty = ["window", "unauthorized", "no-credit", "unknown-model"]
     spoiled = ["cut", "stalled", "slow", "late", "malformed", "refusal"]
     assert names == ["throttled", "failing", "overloaded", *spoiled, *faulty]

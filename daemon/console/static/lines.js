@@ -88,6 +88,11 @@ const KINDS = {
   person: ({ text }) => event("knows someone better", quote("thought", text)),
   "context-cleared": ({ text, kept }) =>
     text ? event("sums up, and lets the words go", quote("thought", text)) : step("lets words go", `all but the last ${kept}`),
+  "prompt-shortened": ({ model, left_out: gone, longest, refused }) =>
+    step(
+      refused ? `was too long for ${model}` : `keeps below what ${model} takes`,
+      `${several(gone.length, "memory", "memories")} left out${longest ? `, long ones cut to ${longest} characters` : ""}`,
+    ),
   "self-call": ({ text }) => event("says to itself", quote("thought", text)),
   "inner-message": (body, { thread }) =>
     event(inward(body, thread), marks(body), quote("heard", body.sender ? body.text : coreWords(body.text || body.code))),
