@@ -293,6 +293,22 @@ THINKING = (
         "if False:\n                role",
         f"{STRUCK}[refusal]",
     ),
+    rule(
+        "window: what is refused for its size is asked once more with less",
+        "soul/calls.py",
+        "    if less is None:",
+        "    if True:",
+        "tests/stories/test_too_long.py::"
+        "test_what_a_server_refuses_for_its_size_is_asked_once_more_with_less",
+    ),
+    rule(
+        "window: a prompt is kept below it before it is sent",
+        "soul/calls.py",
+        "if memory is not wanted.memory:",
+        "if False:",
+        "tests/stories/test_too_long.py::"
+        "test_prompts_are_kept_below_a_window_that_is_set_before_they_are_sent",
+    ),
 )
 """Against what happens to the model."""
 
