@@ -91,7 +91,7 @@ const KINDS = {
   "prompt-shortened": ({ model, left_out: gone, longest, refused }) =>
     step(
       refused ? `was too long for ${model}` : `keeps below what ${model} takes`,
-      `${several(gone.length, "memory", "memories")} left out${longest ? `, long ones cut to ${longest} characters` : ""}`,
+      `${several(gone.length, "part")} left out${longest ? `, long ones cut to ${longest} characters` : ""}`,
     ),
   "self-call": ({ text }) => event("says to itself", quote("thought", text)),
   "inner-message": (body, { thread }) =>

@@ -9,7 +9,7 @@ const MOST = 400;
 /** Kinds that belong to the talk of the soul with people and with itself. */
 const TALK = new Set([
   "message", "stop", "answer", "timer", "wish", "relayed", "spoken", "asked", "answered", "limit", "remembered",
-  "self-call", "inner-message", "system-message", "context-cleared", "action", "thread-ended", "attempt-failed", "restarted",
+  "self-call", "inner-message", "system-message", "context-cleared", "prompt-shortened", "action", "thread-ended", "attempt-failed", "restarted",
   "outage", "given-up", "command", "to-say", "process-ended", "fault", "log", "reading", "reading-ended",
 ]);
 
