@@ -11,7 +11,8 @@ from daemon.ports import Heard
 from daemon.slack.history import ABOVE, LONGEST, LONGEST_THREAD, RECENT
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, TEAM
-from tests.slack.absence import post, post_many
+from tests.clock import FakeClock
+from tests.slack.absence import before, later, post, post_many
 from tests.slack.office import GENERAL, ME, Office, office
 
 
@@ -111,15 +112,15 @@ async def test_its_own_words_are_marked_and_what_is_an_input_already_is_no_conte
 
 
 async def test_of_a_thread_that_the_journal_does_not_know_nothing_is_left_out(tmp_path: Path) -> None:
-    async with office(tmp_path) as here:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
         await here.slack.stop()
         root = await post(here, "alice", GENERAL, f"{ME} the code word is kittiwake")
         await post(here, "xoxb-rehearsal", GENERAL, "Noted &lt;so&gt;", root)
         await post(here, "bob", GENERAL, "fine with me", root)
         second = await post(here, "alice", GENERAL, f"{ME} and the berth is free", root)
-        here.lose()
     (tmp_path / "journal.db").unlink()
-    async with office(tmp_path) as here:
+    async with later(tmp_path, clock) as here:
         await here.say("bob", GENERAL, f"{ME} what was the word?", root)
         heard = await earlier(here)
         assert notes(heard) == [
@@ -133,15 +134,15 @@ async def test_of_a_thread_that_the_journal_does_not_know_nothing_is_left_out(tm
 
 
 async def test_above_a_call_stand_the_words_and_answers_of_a_lost_life(tmp_path: Path) -> None:
-    async with office(tmp_path) as here:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
         await here.slack.stop()
         root = await post(here, "alice", GENERAL, f"{ME} the code word is kittiwake")
         await post(here, "xoxb-rehearsal", GENERAL, "I call the pilot Puffin.", root)
         await post(here, "bob", GENERAL, "who is that?", root)
         await post(here, "xoxb-rehearsal", GENERAL, "Good morning, all.")
-        here.lose()
     (tmp_path / "journal.db").unlink()
-    async with office(tmp_path) as here:
+    async with later(tmp_path, clock) as here:
         await here.say("bob", GENERAL, f"{ME} what did you call the pilot?")
         assert notes(await earlier(here)) == [
             ("@Claudius the code word is kittiwake", ""),
@@ -177,14 +178,14 @@ async def test_what_was_said_to_it_and_not_answered_is_no_context(tmp_path: Path
 
 
 async def test_a_thread_of_a_dm_that_the_journal_does_not_know_is_shown(tmp_path: Path) -> None:
-    async with office(tmp_path) as here:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
         dm = await here.dm("alice")
         root = await here.say("alice", dm, "good morning")
         assert await earlier(here) == []
         await post(here, "xoxb-rehearsal", dm, "Good morning, Alice.", root)
-        await here.acked()
     (tmp_path / "journal.db").unlink()
-    async with office(tmp_path) as here:
+    async with later(tmp_path, clock) as here:
         await here.say("alice", dm, "still there?", root)
         assert notes(await earlier(here)) == [("good morning", ""), ("Good morning, Alice.", OWN_WORDS)]
 
