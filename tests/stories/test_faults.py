@@ -67,6 +67,7 @@ STORIES = {
     "late": Story(long=60),
     "malformed": Story(),
     "refusal": Story(told={"model": SONNET}),
+    "window": Story(told={"tokens": 3_000}, long=30),
     "unauthorized": Story(long=30, apology=True),
     "no-credit": Story(long=30, apology=True),
     "unknown-model": Story(told={"model": SONNET}, long=30, apology=True),
@@ -75,10 +76,10 @@ STORIES = {
 
 TOLD_ELSEWHERE = (
     *("missing-scope", "cut", "stalled", "slow", "unauthorized", "no-credit", "unknown-model", "down"),
-    *("failing", "late"),
+    *("failing", "late", "window"),
 )
 """Faults over which other stories of `make test` are: test_scopes, test_model, test_account, test_trouble,
-test_model_away."""
+test_model_away, test_too_long."""
 ALIKE = ("duplicate", "reorder", "delay", "refresh", "used-tickets", "broken", "throttled", "malformed")
 """Faults that strike as one of those does that are left."""
 
