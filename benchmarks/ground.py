@@ -76,6 +76,8 @@ class Mute:
         hold: Hold,
         choices: Choices | None = None,
         answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
     ) -> str:
         hold()
         return ts or self._ts()
@@ -83,6 +85,15 @@ class Mute:
     async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
         hold()
         return ""
+
+    async def replace(self, *_: object, **__: object) -> str:
+        return self._ts()
+
+    async def retract(self, *_: object) -> None:
+        """Nothing stands there."""
+
+    def left_out(self, thread: str, word: str) -> None:
+        """Nothing is refused."""
 
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         hold()

@@ -4,7 +4,8 @@ EngineError          the engine's own are in daemon/engine/exceptions.py: the jo
 └── SoulError
     ├── ConfigError      a setting is missing or wrong: the daemon does not start, or ends (exit 78)
     ├── SpeechFailed     Slack did not take what was to be said: the turn is tried again
-    │   └── SpeechRefused  and takes nothing there at all: the turn ends
+    │   ├── SpeechRefused  and takes nothing there at all: the turn ends
+    │   └── ContentRefused and takes it in no such form: it is said in another one
     ├── CardRefused      Slack will never show the card so: the turn goes on without
     │   └── CardGone       because its message was deleted
     └── FileRefused      a file that was shared cannot be had, and why: the text is for whoever asked for it
@@ -56,6 +57,14 @@ class SpeechFailed(SoulError):
 
 class SpeechRefused(SpeechFailed):
     """Slack takes nothing in this conversation: it is archived, say, or the soul was put out of it."""
+
+
+class ContentRefused(SpeechFailed):
+    """Slack refuses a message for what is in it, and would take another one. `word` is Slack's for it."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(f"Slack refuses what the message says: {word}")
+        self.word = word
 
 
 class CardRefused(SoulError):

@@ -150,11 +150,14 @@ class Speaker(Protocol):
         hold: Hold,
         choices: Choices | None = None,
         answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
     ) -> str:
         """It reads so for good: posted whole (ts None), its stream ended, or rewritten. Returns its ts.
 
         Without `choices` it has no buttons, also where it had some before. Slack keeps with it the ts of the
-        messages that it `answers`.
+        messages that it `answers`. What is refused for its content (ContentRefused) can be said `plain`: not
+        as Markdown, in up to 3,500 characters.
         """
 
     async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
@@ -162,6 +165,26 @@ class Speaker(Protocol):
 
         Empty: another daemon wrote it, and Slack shows its words in a form of its own.
         """
+
+    async def replace(
+        self,
+        thread: str,
+        ts: str,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
+    ) -> str:
+        """The same in a new message, whose ts is returned, where this one cannot be rewritten: it goes."""
+
+    async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
+        """Take a message away. Raises SpeechFailed."""
+
+    def left_out(self, thread: str, word: str) -> None:
+        """Something is not said there, as it was refused in each form, with this word: owners can know."""
 
     async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted (ts None), or this one in place. Returns its ts.
@@ -171,7 +194,10 @@ class Speaker(Protocol):
         """
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
-        """Tell one person something in this conversation that nobody else sees. Raises SpeechFailed."""
+        """Tell one person something in this conversation that nobody else sees.
+
+        Raises SpeechFailed, and ContentRefused where it is taken in no form.
+        """
 
     async def direct(self, person: str, hold: Hold) -> str:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""

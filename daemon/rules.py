@@ -155,6 +155,7 @@ class SoulRules:
         if claimer != speech:
             yield entry.seq, f"the message {event.ts} is claimed by the speech {claimer}, too"
         ts = self._stamps.get(speech, event.ts)
-        if ts != event.ts:
+        is_replaced = isinstance(event, Spoken) and event.replaces == ts
+        if ts != event.ts and not is_replaced:
             yield entry.seq, f"its speech, {speech}, is the message {ts}, and not {event.ts}"
         self._claimed[message], self._stamps[speech] = speech, event.ts

@@ -297,10 +297,13 @@ class Nobody:
     async def name(self, person: str) -> str:
         return ""
 
-    async def start(self, *_: object) -> Any:
+    async def start(self, *_: object, **__: object) -> Any:
         raise SpeechFailed("there is nobody to speak to")
 
-    extend = finish = leave = card = whisper = direct = start
+    def left_out(self, thread: str, word: str) -> None:
+        """Nothing is said, so nothing is left out."""
+
+    extend = finish = leave = replace = retract = card = whisper = direct = start
 
 
 class Progress:

@@ -5,6 +5,7 @@ Called by api/ for what is written, by gestures.py to find the button that a per
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ BLOCKS_MOST, BUTTONS_MOST = 50, 25
 ID_MOST, LABEL_MOST, VALUE_MOST = 255, 75, 2_000
 SECTION_MOST, MARKDOWN_MOST, HEADER_MOST = 3_000, 12_000, 150
 CONTEXT_MOST = 10
+ROWS_MOST, COLUMNS_MOST = 100, 20
+SEPARATOR = re.compile(r"[^\S\n]*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 STYLES = (None, "primary", "danger")
 
 
@@ -30,10 +33,27 @@ def accepted(blocks: Sequence[Any]) -> list[Block]:
     markdown = [str(one.get("text", "")) for one in kept if one["type"] == "markdown"]
     if len("".join(markdown)) > MARKDOWN_MOST:
         raise Refused("msg_blocks_too_long")
+    for text in markdown:
+        check_tables(text)
+    if sum(one["type"] == "table" for one in kept) > 1:
+        raise Refused(
+            "invalid_attachments", response_metadata={"messages": ["[ERROR] only_one_table_allowed"]}
+        )
     ids = [one["block_id"] for one in kept]
     if len(set(ids)) < len(ids):
         raise _refused("block_id already exists")
     return kept
+
+
+def check_tables(markdown: str) -> None:
+    """Raises Refused (invalid_blocks) where a table of this Markdown has too many rows or columns."""
+    rows = 0
+    for line in markdown.split("\n"):
+        if rows == 0 and not SEPARATOR.fullmatch(line):
+            continue
+        rows = rows + 1 if "|" in line else 0
+        if rows > ROWS_MOST or line.strip().strip("|").count("|") >= COLUMNS_MOST:
+            raise _refused("a table has up to 100 rows and 20 columns")
 
 
 def buttons(message: Mapping[str, Any]) -> Iterator[tuple[Block, Block]]:

@@ -80,6 +80,11 @@ SLACK_FAULTS = (
         params=(METHOD, Param(name="answer", default="500", of=("503", "500", "none")), *CHANCE),
     ),
     Fault(
+        name="refused",
+        line="Slack refuses what it is asked, with an error of its own.",
+        params=(METHOD, Param(name="error", default="invalid_blocks"), *CHANCE),
+    ),
+    Fault(
         name="stream-expiry",
         line="A streamed message takes no more text after some seconds.",
         params=(Param(name="seconds", default=1.0),),

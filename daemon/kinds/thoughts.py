@@ -249,14 +249,20 @@ class SpeechStarted(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken(StepEvent):
-    """The message stands in Slack for good; `upto` is how far in the whole text it goes."""
+    """The message stands in Slack for good; `upto` is how far in the whole text it goes.
+
+    `refused` is Slack's word where it took no form of what was to be said: then this stands there instead.
+    `replaces` is the ts of a message that could not be rewritten, and is gone.
+    """
 
     kind = "spoken"
-    stays: ClassVar[tuple[str, ...]] = ("ts",)
+    stays: ClassVar[tuple[str, ...]] = ("ts", "refused", "replaces")
     receipt_of = "speech"
     ts: str
     text: str
     upto: int = 0
+    refused: str = ""
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,7 @@ WORDING: dict[str, Words] = {
     "prompts/sentences/lost_words": PLAIN,
     "prompts/sentences/half_said": PLAIN,
     "prompts/sentences/too_long": PLAIN,
+    "prompts/sentences/unsayable": PLAIN,
     "prompts/sentences/failed": PLAIN,
     "prompts/sentences/cut": PLAIN,
     "prompts/sentences/changed": PLAIN,

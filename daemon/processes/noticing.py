@@ -6,7 +6,7 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
 
-TEXTS = ("mend", "away", "slow")
+TEXTS = ("mend", "away", "slow", "refused")
 """The owner's texts that may say it, below prompts/sentences/."""
 
 
@@ -23,6 +23,6 @@ async def noticing(turn: Turn) -> WorkingMemory:
 PROCESS = MentalProcess(
     name="noticing",
     run=noticing,
-    called="something of the soul needs mending by its owner, or a model is away",
+    called="something of the soul needs mending by its owner, a model is away, or Slack refused something",
     texts={f"prompts/sentences/{text}": Words({"what"}, "what") for text in TEXTS},
 )

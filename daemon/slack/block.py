@@ -103,12 +103,13 @@ def _open_fence(page: str) -> re.Match[str] | None:
         if opening is None:
             if found["mark"][0] not in found["info"]:
                 opening = found
-        elif _closes(found, opening):
+        elif closes(found, opening):
             opening = None
     return opening
 
 
-def _closes(line: re.Match[str], opening: re.Match[str]) -> bool:
+def closes(line: re.Match[str], opening: re.Match[str]) -> bool:
+    """Does this line, which a fence may begin or end with, end the one that began with `opening`?"""
     bare = not line["info"].strip() and not line["lead"].strip(" \t>")
     return bare and line["mark"].startswith(opening["mark"])
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from daemon.kinds import Planned
+from daemon.slack.draft import UPDATE_MOST, escaped
 from daemon.slack.quiet import quiet
 
 MOST = 48
@@ -32,12 +33,21 @@ def checklist(plan: Planned) -> dict[str, Any]:
         blocks.append({"type": "header", "text": {"type": "plain_text", "text": condition}})
     blocks += [{"type": "section", "text": _mrkdwn(text)} for text in _sections(_lines(plan))]
     blocks.append({"type": "context", "elements": [_mrkdwn(figures)]})
-    return {"text": _escaped(f"{figures} {condition}".strip()), "blocks": blocks}
+    return {"text": escaped(f"{figures} {condition}".strip()), "blocks": blocks}
+
+
+def in_plain_text(plan: Planned) -> dict[str, Any]:
+    """The same without blocks, as far as the text of a message goes that is rewritten."""
+    head = escaped(f"{plan.done}/{len(plan.steps)} {_line(plan.condition, HEADER)}".strip())
+    lines = [head, *_lines(plan)]
+    while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
+        del lines[-1]
+    return {"text": "\n".join(lines), "blocks": []}
 
 
 def _lines(plan: Planned) -> Iterator[str]:
     for text, state in plan.steps[:MOST]:
-        words = _escaped(_line(text, STEP))
+        words = escaped(_line(text, STEP))
         if state == "cancelled" and words:
             words = f"~{words}~"
         yield f"{MARKS.get(state, OPEN)} {words}".rstrip()
@@ -67,7 +77,3 @@ def _line(text: str, most: int) -> str:
 
 def _mrkdwn(text: str) -> dict[str, str]:
     return {"type": "mrkdwn", "text": text}
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,9 +1,12 @@
-"""The requests that write one message of ours, streamed or posted. For the speaker and its streams."""
+"""The requests that write one message of ours, streamed or posted. For the speaker and its streams.
+
+Only a post can say that its links are to have no previews. In plain text nothing is a reference.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +17,17 @@ from daemon.kinds import Opened
 from daemon.ports import Choices, Hold
 from daemon.slack.mark import mark
 from daemon.slack.press import buttons
-from daemon.slack.refusals import LIMITED, error_of
+from daemon.slack.quiet import NOBODY, Named, any_host, mention
+from daemon.slack.refusals import LIMITED, error_of, final, why
 from daemon.slack.web import LONGEST_WAIT, Method, Web
 
 GONE = "message_not_found"
 UPDATE_MOST = 4_000
 """Characters of `text` that chat.update takes; of markdown it takes three times as many."""
+SECTION_MOST = 3_000
+"""Characters that Slack takes in a section."""
+NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
+"""What keeps Slack from fetching the links of a post."""
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +36,8 @@ log = logging.getLogger(__name__)
 class Draft:
     """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`.
 
-    `answers` are the ts of the messages that it answers, `journal` is the id of its journal.
+    `answers` are the ts of the messages that it answers, `journal` is the id of its journal. `named` says
+    whose links may stand in it where it cannot say that they have no previews.
     """
 
     web: Web
@@ -37,16 +46,21 @@ class Draft:
     keep: frozenset[str]
     answers: Sequence[str] = ()
     journal: str = ""
+    named: Named = any_host
 
     @property
     def metadata(self) -> dict[str, Any]:
         """How the message is known again after a crash, and what it answers where no journal says so."""
         return mark(self.key, self.journal, self.answers)
 
-    async def post(self, text: str, hold: Hold, choices: Choices | None = None) -> str:
+    async def post(
+        self, text: str, hold: Hold, choices: Choices | None = None, *, plain: bool = False
+    ) -> str:
         """Say it whole; returns its ts."""
         content: dict[str, Any] = {"markdown_text": text}
-        if choices:
+        if plain:
+            content = _plain(text, choices, self.keep)
+        elif choices:
             content = _in_blocks(text, choices)
         return await self.put(None, content, hold)
 
@@ -59,6 +73,7 @@ class Draft:
         method: Method = client.chat_update
         if ts is None:
             method = client.chat_postMessage
+            given |= NO_PREVIEWS
             given["thread_ts"] = self.place.ts or None
         else:
             given["ts"] = ts
@@ -113,7 +128,19 @@ class Draft:
         """Let a message that is no stream read so for now; a rate limit is the caller's."""
         await self._update(self.web.once, hold, ts, markdown_text=text)
 
-    async def rewrite(self, ts: str, text: str, hold: Hold, choices: Choices | None = None) -> None:
+    async def remove(self, ts: str, hold: Hold) -> None:
+        """Take it away; where Slack will not, it stays."""
+        try:
+            await self.web.call(hold, self.web.client.chat_delete, channel=self.place.channel, ts=ts)
+        except SlackApiError as refusal:
+            if not final(refusal):
+                raise
+            if error_of(refusal) != GONE:
+                log.warning("Slack left a message of ours standing that was to go: %s.", why(refusal))
+
+    async def rewrite(
+        self, ts: str, text: str, hold: Hold, choices: Choices | None = None, *, plain: bool = False
+    ) -> None:
         """Let it read so for good, with these buttons or none. One that was deleted in Slack stays deleted.
 
         Only blocks are sure to take away the blocks that were there. What is too long for the plain text
@@ -122,6 +149,8 @@ class Draft:
         content = _in_blocks(text, choices)
         if len(text) > UPDATE_MOST and not choices:
             content = {"markdown_text": text}
+        if plain:
+            content = {"blocks": [], **_plain(text, choices, self.keep)}
         await self._update(self.web.call, hold, ts, **content)
 
     async def _update(self, call: Method, hold: Hold, ts: str, **content: Any) -> None:
@@ -140,3 +169,21 @@ def _in_blocks(text: str, choices: Choices | None) -> dict[str, Any]:
     if choices:
         blocks.append(buttons(choices))
     return {"text": text[:UPDATE_MOST], "blocks": blocks}
+
+
+def _plain(text: str, choices: Choices | None, keep: Set[str] = NOBODY) -> dict[str, Any]:
+    """The same as plain text, in which Slack finds nothing of its own but what mentions those in `keep`."""
+    said = escaped(text)
+    for person in keep:
+        said = said.replace(escaped(mention(person)), mention(person))
+    if choices is None:
+        return {"text": said}
+    starts = range(0, len(text), SECTION_MOST)
+    parts = [{"type": "plain_text", "text": text[start : start + SECTION_MOST]} for start in starts]
+    sections = [{"type": "section", "text": part} for part in parts]
+    return {"text": said[:UPDATE_MOST], "blocks": [*sections, buttons(choices)]}
+
+
+def escaped(text: str) -> str:
+    """The text as Slack's mrkdwn has it, where no character of it has a meaning to Slack."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

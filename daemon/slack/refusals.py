@@ -42,8 +42,22 @@ CLOSED = frozenset(
 """Slack's words for a conversation in which nothing can be said until somebody changes something there."""
 RESTRICTED = "restricted_action"
 """How others of them begin."""
-UNWELL = frozenset({"", LIMITED, "fatal_error", "internal_error", "request_timeout", "service_unavailable"})
-"""Slack's words for being out of order; none at all, where somebody else answered."""
+UNWELL = frozenset(
+    {
+        "",
+        LIMITED,
+        "external_channel_migrating",
+        "fatal_error",
+        "internal_error",
+        "message_limit_exceeded",
+        "rate_limited",
+        "request_timeout",
+        "service_unavailable",
+        "streaming_state_conflict",
+        "team_added_to_org",
+    }
+)
+"""Slack's words for being out of order, or for having no time; none at all, where somebody else answered."""
 NOT_SLACK = "no answer of Slack's"
 LACKING = frozenset(
     [
@@ -74,6 +88,23 @@ FATAL = REVOKED | {
     "team_access_not_granted",
 }
 """Slack's words for what no further attempt to get in can mend."""
+FIXED = frozenset({"cant_update_message", "edit_window_closed"})
+"""Slack's words for a message that cannot be rewritten any more: only another one can be posted."""
+OTHERWISE = (
+    FATAL
+    | frozenset(LACKING)
+    | {
+        "accesslimited",
+        "deprecated_endpoint",
+        "message_not_found",
+        "org_login_required",
+        "team_not_found",
+        "two_factor_setup_required",
+        "user_not_found",
+        "user_not_in_channel",
+    }
+)
+"""Refusals that say nothing of a message's words: another text would be refused as well."""
 WHERE = {
     "SLACK_BOT_TOKEN": "copy the bot token (xoxb-…) from https://api.slack.com/apps, OAuth & Permissions",
     "SLACK_APP_TOKEN": "make an app-level token (xapp-…) with connections:write at "
@@ -114,6 +145,16 @@ def closed(failure: Exception) -> bool:
         return False
     word = error_of(failure)
     return word in CLOSED or word.startswith(RESTRICTED)
+
+
+def is_of_content(failure: Exception) -> bool:
+    """Does Slack refuse what is in a message? So it is taken for each word of Slack's that is not known.
+
+    What is wrong with Slack, with us or with the place has words that are known, and lasts.
+    """
+    if not isinstance(failure, SlackApiError) or closed(failure):
+        return False
+    return final(failure) and error_of(failure) not in OTHERWISE
 
 
 def why(failure: Exception) -> str:

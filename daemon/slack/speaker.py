@@ -13,20 +13,33 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
+from daemon.engine.event import digest
+from daemon.errors import CardGone, CardRefused, ContentRefused, SpeechFailed, SpeechRefused
 from daemon.kinds import Planned
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.archive import at
-from daemon.slack.checklist import checklist
+from daemon.slack.checklist import checklist, in_plain_text
 from daemon.slack.doors import open_direct
-from daemon.slack.draft import GONE, Draft
+from daemon.slack.draft import GONE, Draft, escaped
+from daemon.slack.left_out import LeftOut
 from daemon.slack.mark import marked
+from daemon.slack.named_hosts import NamedHosts
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.pages import cut, pages
 from daemon.slack.payload import parts
 from daemon.slack.place import OURS
 from daemon.slack.quiet import quiet, quiet_so_far
-from daemon.slack.refusals import LACKING, LIMITED, OUT_OF_REACH, closed, error_of, final, why
+from daemon.slack.refusals import (
+    FIXED,
+    LACKING,
+    LIMITED,
+    OUT_OF_REACH,
+    closed,
+    error_of,
+    final,
+    is_of_content,
+    why,
+)
 from daemon.slack.status import Status
 from daemon.slack.stream import Stream
 from daemon.slack.web import Item, Method
@@ -64,6 +77,7 @@ class SlackSpeaker:
         self._status = Status(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
         self._streams: dict[str, Stream] = {}
+        self._left_out = LeftOut(self._web.clock)
         self._direct: dict[str, str] = {}
         """Our conversations with people in which we speak unasked, by person."""
 
@@ -80,6 +94,15 @@ class SlackSpeaker:
     def busy(self) -> bool:
         """Is a status on its way to Slack?"""
         return self._status.busy
+
+    @property
+    def wrong(self) -> Sequence[str]:
+        """What could not be said lately because Slack refused it in each form, in a sentence for owners."""
+        return self._left_out.wrong
+
+    def left_out(self, thread: str, word: str) -> None:
+        """Slack refused something in each form, with this word: people there do not see it."""
+        self._left_out.note(self._place_of(thread).place, thread, word)
 
     def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole."""
@@ -109,12 +132,12 @@ class SlackSpeaker:
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
         try:
-            ts = await draft.begin(quiet_so_far(text, draft.keep), hold)
+            ts = await draft.begin(quiet_so_far(text, draft.keep, draft.named), hold)
             return Stream(draft, ts, text, streamed=True)
         except SlackApiError as refusal:
             if error_of(refusal) not in NO_STREAM:
                 raise
-            ts = await draft.post(quiet(text, draft.keep), hold)
+            ts = await draft.post(quiet(text, draft.keep, draft.named), hold)
             return Stream(draft, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
@@ -132,18 +155,21 @@ class SlackSpeaker:
         hold: Hold,
         choices: Choices | None = None,
         answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
     ) -> str:
         """The message reads so for good, with these buttons: posted whole, its stream ended, or rewritten."""
         assert text.strip(), "an empty text is never said"
-        with saying():
+        with saying(its_content=True):
             draft = self._draft(thread, key, answers)
-            final = quiet(text, draft.keep)
             if ts is None:
-                ts = await draft.post(final, hold, choices)
+                ts = await draft.post(quiet(text, draft.keep), hold, choices, plain=plain)
                 self._status.replied(thread)
-            elif not await self._ended(thread, draft, ts, final, hold, choices):
+                return ts
+            final = quiet(text, draft.keep, draft.named)
+            if not await self._ended(thread, draft, ts, final, hold, choices):
                 await draft.stop(ts, "", hold)
-                await draft.rewrite(ts, final, hold, choices)
+                await draft.rewrite(ts, final, hold, choices, plain=plain)
         return ts
 
     async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
@@ -171,40 +197,87 @@ class SlackSpeaker:
             if item["ts"] == ts and len(rest) < len(blocks):
                 await draft.put(ts, {"text": _text(item), "blocks": rest}, hold)
 
+    async def replace(
+        self,
+        thread: str,
+        ts: str,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
+    ) -> str:
+        """Say it in a message of its own instead of this one, which goes. Returns the new ts.
+
+        The new one has a key of its own: after a kill it is found, also where it stands beside the old one.
+        """
+        with saying(its_content=True):
+            draft = self._draft(thread, f"{key} instead: {digest(text)}", answers)
+            posted = await self.own(thread, float(ts))
+            found = [one.ts for one in posted if one.key == digest(draft.key)]
+            if not found:
+                found.append(await draft.post(quiet(text, draft.keep), hold, choices, plain=plain))
+                self._status.replied(thread)
+            await draft.remove(ts, hold)
+        return found[0]
+
+    async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
+        """Take a message away that can be brought to no good end. Raises SpeechFailed."""
+        with saying():
+            await self._draft(thread, key).remove(ts, hold)
+
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
         draft = self._draft(thread, key)
         with saying():
             try:
-                shown = await draft.put(ts, checklist(plan), hold, CARD_PATIENCE)
+                shown = await self._put_card(draft, ts, plan, hold)
             except SlackApiError as refusal:
                 if not final(refusal):
                     raise
                 said = f"Slack refused the card: {why(refusal)}"
                 if error_of(refusal) == GONE:
                     raise CardGone(said) from refusal
+                if is_of_content(refusal):
+                    self.left_out(thread, why(refusal))
                 raise CardRefused(said) from refusal
         if ts is None:
             self._status.replied(thread)
         return shown
 
-    async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
-        """Tell one person something here that nobody else sees, and that they see once. Raises SpeechFailed.
+    async def _put_card(self, draft: Draft, ts: str | None, plan: Planned, hold: Hold) -> str:
+        try:
+            return await draft.put(ts, checklist(plan), hold, CARD_PATIENCE)
+        except SlackApiError as refusal:
+            if not is_of_content(refusal) or error_of(refusal) in FIXED:
+                raise
+        return await draft.put(ts, in_plain_text(plan), hold, CARD_PATIENCE)
 
-        Where Slack will not have it (they are not there, say) nobody is told, and all goes on. Slack shows it
-        only in a thread that has a reply: in any other it stands beside the root.
+    async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
+        """Tell one person something here that nobody else sees, and that they see once.
+
+        Raises SpeechFailed, and ContentRefused where Slack takes it in no form. Where Slack will not have it
+        for another reason (they are not there, say) nobody is told, and all goes on. Slack shows it only in a
+        thread that has a reply: in any other it stands beside the root.
         """
         place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
         if place.called_by != place.ts or self._journal.of(thread, *OURS):
             where["thread_ts"] = place.ts
-        with saying():
+        with saying(its_content=True):
             try:
                 for page in pages(text):
                     said = quiet(page.text, self._mentioned)
-                    await self._web.call(hold, post, **where, markdown_text=said)
+                    try:
+                        await self._web.call(hold, post, **where, markdown_text=said)
+                    except SlackApiError as refusal:
+                        if not is_of_content(refusal):
+                            raise
+                        await self._web.call(hold, post, **where, text=escaped(said))
             except SlackApiError as refusal:
-                if not final(refusal):
+                if not final(refusal) or is_of_content(refusal):
                     raise
                 log.warning("Slack would not tell one person something (%s).", error_of(refusal))
 
@@ -247,8 +320,15 @@ class SlackSpeaker:
         return Posted(ts=ts, text=text, key=marked(item).key)
 
     def _draft(self, thread: str, key: str, answers: Sequence[str] = ()) -> Draft:
-        place = self._place_of(thread)
-        return Draft(self._web, place, key, self._mentioned, answers, self._workspace.journal_id)
+        return Draft(
+            web=self._web,
+            place=self._place_of(thread),
+            key=key,
+            keep=self._mentioned,
+            answers=answers,
+            journal=self._workspace.journal_id,
+            named=NamedHosts(self._journal, thread, key),
+        )
 
     async def _ended(
         self, thread: str, draft: Draft, ts: str, final: str, hold: Hold, choices: Choices | None
@@ -262,13 +342,18 @@ class SlackSpeaker:
 
 
 @contextmanager
-def saying() -> Iterator[None]:
-    """What goes wrong on the way to Slack, or there, is a SpeechFailed; some of it a SpeechRefused."""
+def saying(*, its_content: bool = False) -> Iterator[None]:
+    """What goes wrong on the way to Slack, or there, is a SpeechFailed; some of it a SpeechRefused.
+
+    A refusal of what is said is a ContentRefused, where `its_content` can be said in another form.
+    """
     try:
         yield
     except (SlackApiError, *OUT_OF_REACH) as failure:
         if closed(failure):
             raise SpeechRefused(f"Slack takes nothing here: {why(failure)}") from failure
+        if its_content and is_of_content(failure):
+            raise ContentRefused(why(failure)) from failure
         raise SpeechFailed(f"Slack did not take it: {why(failure)}") from failure
 
 

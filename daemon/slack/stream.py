@@ -34,7 +34,7 @@ class Stream:
         self._streamed = streamed
         self._said = said
         """The text of the last request."""
-        self._shown = quiet_so_far(said, draft.keep)
+        self._shown = quiet_so_far(said, draft.keep, draft.named)
         self._next: tuple[str, Hold] | None = None
         self._whole = True
         self._grown = asyncio.Event()
@@ -48,7 +48,7 @@ class Stream:
         text = self._said
         if self._next:
             text, _ = self._next
-        return quiet_so_far(text, self._draft.keep)
+        return quiet_so_far(text, self._draft.keep, self._draft.named)
 
     def extend(self, text: str, hold: Hold) -> None:
         """It should read so by now (whole text). What does not go on from what was said waits for the end.
@@ -93,8 +93,10 @@ class Stream:
             self._grown.clear()
             self._enough.clear()
             self._said, hold = self._next
-            text = quiet_so_far(self._said, self._draft.keep)
-            if text != self._shown:
+            text = quiet_so_far(self._said, self._draft.keep, self._draft.named)
+            if not (text.startswith(self._shown) or self._shown.startswith(text)):
+                self._whole = False  # what was shown proved to be a part of a link that nobody named
+            elif len(text) > len(self._shown):
                 await self._step(text, hold)
 
     async def _until(self, event: asyncio.Event, seconds: float) -> None:

@@ -143,7 +143,7 @@ class Slack:
     @property
     def wrong(self) -> Sequence[str]:
         """What only an owner can mend, and how: a sentence each."""
-        return [*self._scopes.wrong, *self.hearing.other.wrong]
+        return [*self._scopes.wrong, *self.hearing.other.wrong, *self.speaker.wrong]
 
     async def called(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""

@@ -16,16 +16,19 @@ from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.execution import Execution
 from daemon.errors import SpeechFailed
-from daemon.kinds import Afterthought, ModelCall
+from daemon.kinds import Afterthought, ModelCall, Opened, TurnBegan
 from daemon.ports import Hold
 from daemon.soul.model_report import ModelReport
 from daemon.soul.reach import USABLE, fault_of
+from daemon.soul.scope import Scope
 from daemon.soul.world import World
 
 NOTICING = "noticing"
 """The process that tells it."""
 AGAIN = 86_400.0
 """Seconds after which an owner is told again, while nothing is mended."""
+REFUSED = "refused"
+"""What it is about, and the text that says it, where Slack took no form of something."""
 QUIET = 600.0
 """Seconds in which an owner is told of the same fault once, however often it comes and goes."""
 LASTING = 300.0
@@ -112,6 +115,21 @@ async def _tell_owners(world: World, notice: Notice, hold: Hold) -> None:
         else:
             hold()
             await _leave(world, notice, thread)
+
+
+async def tell_of_refusal(scope: Scope, word: str) -> None:
+    """Let the owners know that Slack refused, with this word, every form of something.
+
+    That it cannot say this to an owner is no news for owners.
+    """
+    world, first = scope.world, scope.execution.first.event
+    world.speaker.left_out(scope.thread, word)
+    if isinstance(first, TurnBegan) and first.process == NOTICING:
+        return
+    opened = world.journal.latest(scope.thread, Opened)
+    place = opened.event.place if opened else scope.thread
+    notice = Notice(about=REFUSED, what=f"in {place} ({word}).", text=REFUSED, is_news=lambda _: True)
+    await _tell_owners(world, notice, scope.hold)
 
 
 async def _leave(world: World, notice: Notice, thread: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from daemon.engine.event import Entry, Input, fingerprint, only, seqs_of
 from daemon.engine.keys import PART, part
 from daemon.engine.kinds import Waiting
-from daemon.errors import SpeechFailed
+from daemon.errors import ContentRefused, SpeechFailed
 from daemon.kinds import Answered, Asked, ContextCleared, Press, Relayed, Said, Spoken, TurnBegan, TurnEnded
 from daemon.memory import Memory
 from daemon.mind.recall import plain, recall, remember
@@ -188,8 +189,13 @@ async def _take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: s
     text = f"{spoken.event.text}\n{answer}".strip()
 
     async def rewrite() -> str:
+        finish = turn.speaker.finish
         try:
-            return await turn.speaker.finish(turn.thread, ts, text, speech, turn.hold)
+            with suppress(ContentRefused):
+                return await finish(turn.thread, ts, text, speech, turn.hold)
+            return await finish(turn.thread, ts, text, speech, turn.hold, plain=True)
+        except ContentRefused as refusal:
+            return str(refusal)
         except SpeechFailed as failure:
             if len(turn.execution.failed) < PATIENT:
                 raise

@@ -9,8 +9,11 @@ from collections.abc import Callable, Sequence
 
 from daemon.engine.event import Entry, fingerprint
 from daemon.engine.keys import part
+from daemon.errors import ContentRefused, SpeechRefused
 from daemon.kinds import Spoken, Unsaid
 from daemon.ports import Choices, Page
+from daemon.soul.alarm import tell_of_refusal
+from daemon.soul.page_queue import PageQueue
 from daemon.soul.scope import Scope
 from daemon.soul.utterance import RECEIPT, STARTED, Message, is_broken_off
 
@@ -21,13 +24,25 @@ BROKEN = " …"
 
 
 class Speech:
-    """Implements process.Speech. Its messages have the keys `key`, `key!2` and so on."""
+    """Implements process.Speech. Its messages have the keys `key`, `key!2` and so on.
 
-    def __init__(self, scope: Scope, key: str, lost_words: str, half_said: Callable[[], str]) -> None:
+    `half_said` gives what is recorded where nobody knows the words any more that stand in Slack, `unsayable`
+    what is said instead of what Slack refuses in every form.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        key: str,
+        lost_words: str,
+        half_said: Callable[[], str],
+        unsayable: Callable[[], str],
+    ) -> None:
         self._scope = scope
         self._key = key
         self._lost_words = lost_words
         self._half_said = half_said
+        self._unsayable = unsayable
         self._read_back()
         self._messages: list[Message] = []
         self._broken_off = 0
@@ -83,7 +98,8 @@ class Speech:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
 
         Its last message has the buttons. Those of parallel contexts wait for each other. `answers`: it is
-        the answer to what this execution was begun for.
+        the answer to what this execution was begun for. Raises SpeechRefused where the buttons can be posted
+        in no form.
         """
         async with self._scope.speaking:
             answered = self._scope.answered if answers and not choices else ()
@@ -105,18 +121,48 @@ class Speech:
         standing = [message for message in begun if await message.standing()]
         pages: list[Page] = []
         if text or standing:
-            pages = self._pages(text or self._lost_words, len(standing))
-        receipts = []
-        for number, page in enumerate(pages):
-            buttons = None
-            if number == len(pages) - 1:
-                buttons = choices
-            receipts.append(await self._message(number).close(page, asked, buttons, answered))
-        for message in begun[len(pages) :]:
+            text = text or self._lost_words
+            pages = self._pages(text, len(standing))
+        queue = PageQueue(self._scope.speaker, text, pages)
+        receipts = await self._say(queue, asked, choices, answered)
+        for message in begun[len(receipts) :]:
             unsaid = await message.unsay(asked)
             if unsaid:
                 receipts.append(unsaid)
         return receipts
+
+    async def _say(
+        self, queue: PageQueue, asked: str, choices: Choices | None, answered: Sequence[str]
+    ) -> list[Entry[Spoken | Unsaid]]:
+        """Say these pages, each in the form in which Slack takes it."""
+        receipts: list[Entry[Spoken | Unsaid]] = []
+        while queue:
+            buttons = None
+            if queue.is_last:
+                buttons = choices
+            message = self._message(len(receipts))
+            try:
+                receipt = await message.close(queue.page, asked, buttons, answered, plain=queue.plain)
+            except ContentRefused as refusal:
+                if queue.refused():
+                    continue
+                receipt = await self._leave_out(message, queue.page, asked, refusal)
+            receipts.append(receipt)
+            queue.said()
+        if choices and receipts and not _is_said(receipts[-1]):
+            raise SpeechRefused("Slack takes this question in no form")
+        return receipts
+
+    async def _leave_out(
+        self, message: Message, page: Page, asked: str, refusal: ContentRefused
+    ) -> Entry[Spoken | Unsaid]:
+        """The owner's sentence stands there instead; where Slack refuses that, too, nothing does."""
+        await tell_of_refusal(self._scope, refusal.word)
+        instead = Page(text=self._unsayable(), upto=page.upto)
+        try:
+            return await message.close(instead, asked, plain=True, refused=refusal.word)
+        except ContentRefused:
+            return await message.retract(asked)
 
     async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
         """It breaks off: what stands in Slack is finished as it is, all else is let go.
@@ -129,7 +175,11 @@ class Speech:
         for message in begun:
             if await message.standing() and not message.receipt:
                 end = BROKEN if message is begun[-1] else ""
-                receipts.append(await message.break_off(end, self._lost_words, self._half_said))
+                try:
+                    receipt = await message.break_off(end, self._lost_words, self._half_said)
+                except ContentRefused:
+                    receipt = await message.stay(self._half_said())
+                receipts.append(receipt)
             else:
                 unsaid = await message.unsay("")
                 if unsaid:
@@ -213,3 +263,8 @@ def _end_of(pages: Sequence[Page]) -> int:
     if not pages:
         return 0
     return pages[-1].upto
+
+
+def _is_said(receipt: Entry[Spoken | Unsaid]) -> bool:
+    """True if what was to be said stands in Slack, and nothing in its stead."""
+    return isinstance(receipt.event, Spoken) and not receipt.event.refused

@@ -16,7 +16,7 @@ from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.keys import PART, part
 from daemon.engine.reading import Reading
-from daemon.errors import SpeechFailed
+from daemon.errors import ContentRefused, SpeechFailed
 from daemon.ports import Choices, Page, Posted
 from daemon.soul.scope import Scope
 
@@ -73,8 +73,8 @@ class Message:
     """A message of one scope, under its key; not begun until there is something to read."""
 
     def __init__(self, scope: Scope, key: str) -> None:
-        self._scope = scope
         self._key = key
+        self._scope = scope
         self._ts: str | None = None
         self._shown = ""
         self._rests = ""
@@ -144,18 +144,68 @@ class Message:
         return bool(self._rests)
 
     async def close(
-        self, page: Page, asked: str, choices: Choices | None = None, answers: Sequence[str] = ()
+        self,
+        page: Page,
+        asked: str,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
+        refused: str = "",
     ) -> Entry[kinds.Spoken | kinds.Unsaid]:
-        """It reads so for good; `asked` is the fingerprint of the whole speech, `answers` what it answers."""
+        """It reads so for good; `asked` is the fingerprint of the whole speech, `answers` what it answers.
+
+        Raises ContentRefused. Then it can be closed in another form: `plain`, with another page, or with what
+        tells that something was `refused`.
+        """
         receipt = self.receipt
         if receipt:
             return receipt
         intent = await self._intend()
-        ts = await self.standing()
-        if ts is None or page.text != self._rests or choices:
-            ts = await self._finish(ts, page.text, choices, answers)
-        spoken = kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked)
+        ts = stood = await self.standing()
+        if ts is None or page.text != self._rests or choices or plain:
+            ts = await self._put(ts, page.text, choices, answers, plain=plain)
+        spoken = kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked, refused=refused)
+        if stood and stood != ts:
+            spoken = replace(spoken, replaces=stood)
         return await self._end(spoken, intent)
+
+    async def _put(
+        self,
+        ts: str | None,
+        text: str,
+        choices: Choices | None,
+        answers: Sequence[str],
+        *,
+        plain: bool,
+    ) -> str:
+        """Say it, where it cannot be rewritten in a new message. Raises ContentRefused.
+
+        Whatever an unknown word of Slack's means: before anything else is posted it is looked for.
+        """
+        scope = self._scope
+        try:
+            return await self._finish(ts, text, choices, answers, plain=plain)
+        except ContentRefused:
+            self._doubt, self._rests = True, ""
+            if ts is None:
+                raise
+        return await scope.speaker.replace(
+            scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
+        )
+
+    async def retract(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
+        """It is taken away, and never said."""
+        scope, ts = self._scope, await self.standing()
+        if ts:
+            await scope.speaker.retract(scope.thread, ts, self._key, scope.hold)
+        return await self._end(kinds.Unsaid(fingerprint=asked), await self._intend())
+
+    async def stay(self, text: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
+        """It broke off, and stays as it stands in Slack, whatever that is: this text is recorded of it."""
+        ts = await self.standing()
+        assert ts, "what stands nowhere is unsaid"
+        return await self._end(kinds.Spoken(ts=ts, text=text), await self._intend())
 
     async def unsay(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
         """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""
@@ -208,10 +258,18 @@ class Message:
         await scope.execution.append(started, part(self._key, STARTED), cause=intent.seq)
 
     async def _finish(
-        self, ts: str | None, text: str, choices: Choices | None = None, answers: Sequence[str] = ()
+        self,
+        ts: str | None,
+        text: str,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
     ) -> str:
         scope = self._scope
-        return await scope.speaker.finish(scope.thread, ts, text, self._key, scope.hold, choices, answers)
+        return await scope.speaker.finish(
+            scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
+        )
 
     async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
@@ -13,6 +14,7 @@ from daemon.engine.event import Entry, Input, StepEvent, seqs_of
 from daemon.engine.keys import root_of
 from daemon.engine.kinds import Match, Received, Waiting
 from daemon.engine.writer import Fence
+from daemon.errors import ContentRefused
 from daemon.kinds import (
     INNER_WAIT,
     Acted,
@@ -34,6 +36,7 @@ from daemon.mind.wording import fill
 from daemon.ports import Hear, Role
 from daemon.process import Became
 from daemon.soul import calls, card, errand
+from daemon.soul.alarm import tell_of_refusal
 from daemon.soul.scope import Scope
 from daemon.soul.speech import Speech
 from daemon.soul.world import World
@@ -306,7 +309,11 @@ class Voice(Scope):
     def speech_at(self, key: str) -> Speech:
         """The message that has this key."""
         lost_words = fill(self.text("prompts/sentences/lost_words"))
-        return Speech(self, key, lost_words, lambda: fill(self.text("prompts/sentences/half_said")))
+        half_said = partial(self._filled, "prompts/sentences/half_said")
+        return Speech(self, key, lost_words, half_said, partial(self._filled, "prompts/sentences/unsayable"))
+
+    def _filled(self, name: str) -> str:
+        return fill(self.text(name))
 
     async def say(
         self, text: str, name: str = "say", *, answers: bool = True
@@ -323,8 +330,15 @@ class Voice(Scope):
         """Tell one person something in this conversation that nobody else sees; perhaps twice."""
 
         async def tell() -> str:
-            await self.speaker.whisper(self.thread, person, text, self.hold)
-            return text
+            try:
+                await self.speaker.whisper(self.thread, person, text, self.hold)
+                return text
+            except ContentRefused as refusal:
+                await tell_of_refusal(self, refusal.word)
+            with suppress(ContentRefused):
+                instead = self._filled("prompts/sentences/unsayable")
+                await self.speaker.whisper(self.thread, person, instead, self.hold)
+            return UNKNOWN
 
         await self.effect(name, {"to": person}, tell, repeatable=True)
 

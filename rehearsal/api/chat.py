@@ -7,7 +7,7 @@ from typing import Any
 
 from rehearsal.api.call import Call, Method
 from rehearsal.api.set_status import mark_session
-from rehearsal.blocks import accepted
+from rehearsal.blocks import accepted, check_tables
 from rehearsal.channels import Channel, channel_named, joined_channel
 from rehearsal.events import changed, deleted, post, root_of, tell
 from rehearsal.messages import FOREVER, TOMBSTONE, Message, find, message_json, put, remove, replies
@@ -141,6 +141,8 @@ def _content(call: Call) -> dict[str, Any]:
         raise Refused("markdown_text_conflict")
     if not (text.strip() or markdown.strip() or blocks):
         raise Refused("no_text")
+    if len(markdown) > MARKDOWN_MOST:
+        raise Refused("markdown_text_too_long")
     found: dict[str, Any] = {"text": text[:TEXT_MOST] or _checked(markdown)}
     if blocks:
         found["blocks"] = accepted(blocks)
@@ -158,9 +160,10 @@ def _metadata(call: Call) -> dict[str, Any]:
 
 
 def _checked(markdown: str) -> str:
-    """The same, unless it is too long."""
+    """The same, unless it is too long, or a table in it is."""
     if len(markdown) > MARKDOWN_MOST:
         raise Refused("msg_too_long")
+    check_tables(markdown)
     return markdown
 
 

@@ -51,6 +51,9 @@ class Api:
         broken = faults.strikes("broken", name)
         if broken:
             return outage(request, broken)
+        refused = faults.strikes("refused", name)
+        if refused:
+            return web.json_response({"ok": False, "error": str(refused["error"])})
         response = self._answered(request, name, args)
         if faults.strikes("answer-lost", name):
             hang_up(request)

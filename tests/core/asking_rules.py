@@ -159,7 +159,7 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "of a long question the last message has the buttons",
         "soul/speech.py",
-        "            if number == len(pages) - 1:\n",
+        "            if queue.is_last:\n",
         "            if True:\n",
         "approved-at-length/kills",
     ),

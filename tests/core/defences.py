@@ -130,8 +130,8 @@ CALLS = (
     rule(
         "stream-expiry: what cannot be ended is rewritten",
         "slack/speaker.py",
-        "elif not await self._ended(thread, draft, ts, final, hold, choices):",
-        "elif await self._ended(thread, draft, ts, final, hold, choices) is None:",
+        "if not await self._ended(thread, draft, ts, final, hold, choices):",
+        "if await self._ended(thread, draft, ts, final, hold, choices) is None:",
         f"{STRUCK}[stream-expiry]",
     ),
     rule(

@@ -13,7 +13,7 @@ from typing import Any
 from daemon import kinds
 from daemon.engine.event import digest
 from daemon.engine.journal import Journal
-from daemon.errors import SpeechFailed
+from daemon.errors import ContentRefused, SpeechFailed
 from daemon.memory import WorkingMemory
 from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role
 from daemon.reply import Reply
@@ -23,6 +23,8 @@ T0 = 1_790_000_000.0
 CHUNK = 12
 PAGE = 200
 """Characters of one message."""
+NO_MARKDOWN, NO_REWRITING, NO_FORM = "a wide table", "a fixed message", "a forbidden word"
+"""What Slack refuses a text for: as Markdown, as a rewriting, in any form."""
 ON_ITS_WAY = 10
 """Passes of the loop that an answer of Slack's takes."""
 LOST = "lost.jsonl"
@@ -127,8 +129,13 @@ class FileSlack:
         hold: Hold,
         choices: Choices | None = None,
         answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
     ) -> str:
         buttons = "".join(f" [{choice.label}]" for choice in choices.choices) if choices else ""
+        _judge(text, plain=plain, again=ts is not None)
+        if ts in self._gone():
+            return str(ts)
         return await self._do(hold, ts, thread=thread, text=text + buttons, key="" if ts else digest(key))
 
     async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
@@ -136,6 +143,34 @@ class FileSlack:
         if not shown.endswith(end):  # else its stream has ended
             await self._do(hold, ts, more=end)
         return ""
+
+    async def replace(
+        self,
+        thread: str,
+        ts: str,
+        text: str,
+        key: str,
+        hold: Hold,
+        choices: Choices | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
+    ) -> str:
+        _judge(text, plain=plain)
+        mark = digest(f"{key} instead: {text}")
+        known = [message["ts"] for message in self.messages() if message["key"] == mark]
+        new = known[0] if known else await self._do(hold, None, thread=thread, text=text, key=mark)
+        await self.retract(thread, ts, key, hold)
+        return str(new)
+
+    async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
+        await self._do(hold, ts, thread=thread, text="", gone=True)
+
+    def _gone(self) -> set[str]:
+        return {str(op["ts"]) for op in read(self._path) if op.get("gone")}
+
+    def left_out(self, thread: str, word: str) -> None:
+        """Nothing is left out."""
 
     async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
         return await self._do(hold, ts, thread=thread, text=f"[{plan.line()}]", key=digest(key))
@@ -163,7 +198,14 @@ class FileSlack:
             message = seen.setdefault(op["ts"], {"ts": op["ts"], "thread": "", "text": "", "key": ""})
             message["text"] = message["text"] + op["more"] if "more" in op else op["text"]
             message |= {name: op[name] for name in ("thread", "key") if name in op}
-        return list(seen.values())
+        gone = self._gone()
+        return [message for ts, message in seen.items() if ts not in gone]
+
+
+def _judge(text: str, *, plain: bool, again: bool = False) -> None:
+    """Raises ContentRefused for a text that asks for it: as Markdown, as a rewriting, or in any form."""
+    if NO_FORM in text or (NO_MARKDOWN in text and not plain) or (NO_REWRITING in text and again):
+        raise ContentRefused("invalid_blocks")
 
 
 async def _on_its_way() -> None:

@@ -43,12 +43,16 @@ from tests.core.minds import (
     ticking_off,
 )
 from tests.core.new_code import NEW_CODE
-from tests.core.outside import PAGE, FileEarlier, hearing
+from tests.core.outside import NO_FORM, NO_MARKDOWN, NO_REWRITING, PAGE, FileEarlier, hearing
 from tests.core.readers import reading, reads
 from tests.core.scenario import Scenario, below, dm, top
 from tests.core.thinkers import at_random, branching, clearing, collecting, thinking_on
 from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
 
+UNSAYABLE = (
+    "Something that I wanted to say here is missing: Slack wouldn't take it, in any form that I tried."
+    " Whoever runs me has been told."
+)
 LOST = "Forgive me, the words wouldn't come. Would you say that again, perhaps a little differently?"
 
 
@@ -79,6 +83,18 @@ SCENARIOS: Mapping[str, Scenario] = {
         endings=[[*pages(FIRST), *pages(SECOND)]],
         processes=speaking_beside,
         stutters=(13,),
+    ),
+    "refused": Scenario(
+        events=[dm(1, NO_MARKDOWN), dm(2, "and jazz", phase=1)],
+        endings=[[f"You said: {NO_MARKDOWN}", "You said: and jazz"]],
+    ),
+    "refused-as-a-rewriting": Scenario(
+        events=[dm(1, NO_REWRITING), dm(2, "and jazz", phase=1)],
+        endings=[[f"You said: {NO_REWRITING}", "You said: and jazz"]],
+    ),
+    "refused-in-any-form": Scenario(
+        events=[dm(1, NO_FORM), dm(2, "and jazz", phase=1)],
+        endings=[[UNSAYABLE, "You said: and jazz"]],
     ),
     "burst": Scenario(
         events=[dm(1, "one"), dm(3, "three", during=1), dm(2, "two", during=1), dm(4, "four", phase=1)],

@@ -30,7 +30,12 @@ REFUSALS: list[tuple[str, str, dict[str, Any], str]] = [
     (ECHO.bot_token, "chat.postMessage", {"channel": WORKSHOP, "text": "x"}, "not_in_channel"),
     (ECHO.bot_token, "conversations.history", {"channel": WORKSHOP}, "not_in_channel"),
     (SOUL.bot_token, "chat.postMessage", {"channel": GENERAL, "text": " \n"}, "no_text"),
-    (SOUL.bot_token, "chat.postMessage", {"channel": GENERAL, "markdown_text": "x" * 12_001}, "msg_too_long"),
+    (
+        SOUL.bot_token,
+        "chat.postMessage",
+        {"channel": GENERAL, "markdown_text": "x" * 12_001},
+        "markdown_text_too_long",
+    ),
     (SOUL.bot_token, "chat.postMessage", {**PLAIN, "markdown_text": "y"}, "markdown_text_conflict"),
     (SOUL.bot_token, "chat.postMessage", {**PLAIN, "blocks": "{"}, "invalid_blocks"),
     (SOUL.bot_token, "chat.postMessage", {**PLAIN, "metadata": {"a": 1}}, "invalid_metadata_schema"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.errors import SpeechFailed
+from daemon.errors import ContentRefused, SpeechFailed
 from daemon.kinds import Spoken
 from rehearsal.people import ALICE, BOB
 from tests.slack.office import ME, Office
@@ -44,7 +44,7 @@ async def test_who_is_not_there_is_told_nothing(here: Office) -> None:
     assert len(here.wire.told("chat.postEphemeral")) == 1
 
 
-@pytest.mark.parametrize("word", ["restricted_action", "channel_not_found", "a_word_of_tomorrow"])
+@pytest.mark.parametrize("word", ["restricted_action", "channel_not_found", "user_not_in_channel"])
 async def test_where_slack_will_not_have_it_all_goes_on(
     here: Office, word: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -53,6 +53,17 @@ async def test_where_slack_will_not_have_it_all_goes_on(
     await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
     assert word in caplog.text
     assert here.world.whispers(ALICE.id) == []
+
+
+@pytest.mark.parametrize("word", ["invalid_blocks", "markdown_text_too_long", "a_word_of_tomorrow"])
+async def test_a_whisper_is_plain_text_where_slack_refuses_its_markdown(here: Office, word: str) -> None:
+    thread, _ = await called(here)
+    here.wire.refuse["chat.postEphemeral"] = [word]
+    await here.slack.speaker.whisper(thread, ALICE.id, "a < b", ours)
+    assert [one["text"] for one in here.world.whispers(ALICE.id)] == ["a &lt; b"]
+    here.wire.refuse["chat.postEphemeral"] = [word] * 2
+    with pytest.raises(ContentRefused, match=word):
+        await here.slack.speaker.whisper(thread, ALICE.id, "a < b", ours)
 
 
 @pytest.mark.parametrize("word", ["500", "503", "internal_error", "fatal_error", "token_revoked"])

@@ -23,6 +23,8 @@ class Wire:
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refuse: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    refuses: Callable[[str, dict[str, Any]], str] = lambda _method, _arguments: ""
+    """The error, if there is one, of any call of `chat.*`, by its method and arguments."""
     lacking: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     """Methods that are done, but whose answer never arrives."""
@@ -63,6 +65,9 @@ class Wire:
             return _refusal("unknown_method")
         if self.refuse[method]:
             return _refusal(self.refuse[method].pop(0))
+        word = method.startswith("chat.") and self.refuses(method, arguments)
+        if word and "xoxb-" in str(request.headers.get("Authorization")):
+            return _refusal(word)
         if method in self.answers:
             return web.json_response({"ok": True, **self.answers[method]})
         if method == "users.info" and arguments["user"] in self.guests:

@@ -55,6 +55,7 @@ STORIES = {
     "rate-limit": Story(told={"seconds": 2, "times": 9}, long=20),
     "answer-lost": Story(told={"times": 3}, long=10, smooth=False),
     "broken": Story(told={"times": 3}, long=10, smooth=False),
+    "refused": Story(told={"method": "chat.*Stream"}),
     "stream-expiry": Story(told={"seconds": 0}),
     "down": Story(long=60, smooth=False),
     "missing-scope": Story(told={"times": 4}, long=20, smooth=False),
