@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from daemon.kinds import Planned
-from daemon.slack.draft import UPDATE_MOST, escaped
+from daemon.slack.block_text import escaped
+from daemon.slack.draft import UPDATE_MOST
 from daemon.slack.quiet import quiet
 
 MOST = 48

@@ -15,6 +15,7 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.kinds import Opened
 from daemon.ports import Choices, Hold
+from daemon.slack.block_text import escaped
 from daemon.slack.mark import mark
 from daemon.slack.press import buttons
 from daemon.slack.quiet import NOBODY, Named, any_host, mention
@@ -182,8 +183,3 @@ def _plain(text: str, choices: Choices | None, keep: Set[str] = NOBODY) -> dict[
     parts = [{"type": "plain_text", "text": text[start : start + SECTION_MOST]} for start in starts]
     sections = [{"type": "section", "text": part} for part in parts]
     return {"text": said[:UPDATE_MOST], "blocks": [*sections, buttons(choices)]}
-
-
-def escaped(text: str) -> str:
-    """The text as Slack's mrkdwn has it, where no character of it has a meaning to Slack."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

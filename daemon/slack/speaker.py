@@ -18,9 +18,10 @@ from daemon.errors import CardGone, CardRefused, ContentRefused, SpeechFailed, S
 from daemon.kinds import Planned
 from daemon.ports import Choices, Hold, Page, Posted
 from daemon.slack.archive import at
+from daemon.slack.block_text import escaped
 from daemon.slack.checklist import checklist, in_plain_text
 from daemon.slack.doors import open_direct
-from daemon.slack.draft import GONE, Draft, escaped
+from daemon.slack.draft import GONE, Draft
 from daemon.slack.left_out import LeftOut
 from daemon.slack.mark import marked
 from daemon.slack.named_hosts import NamedHosts

@@ -116,7 +116,7 @@ CARD: tuple[Mutant, ...] = (
     ),
     rule(
         "a card: it forms no reference",
-        "slack/checklist.py",
+        "slack/block_text.py",
         """.replace("<", "&lt;")""",
         "",
         STORY + "test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_lives",

@@ -128,6 +128,14 @@ CALLS = (
         BROKEN,
     ),
     rule(
+        "refused: a page that Slack refuses is said in smaller ones, or as plain text",
+        "soul/page_queue.py",
+        "        if self._halvings < HALVINGS and self._divide():\n"
+        "            self._halvings += 1\n        else:\n",
+        "        if self._halvings or not self._divide():\n            return False\n        if False:\n",
+        "tests/stories/test_refused_content.py::test_a_table_that_is_too_wide_arrives_as_plain_text",
+    ),
+    rule(
         "stream-expiry: what cannot be ended is rewritten",
         "slack/speaker.py",
         "if not await self._ended(thread, draft, ts, final, hold, choices):",
