@@ -28,7 +28,7 @@ class ChannelIds:
         """By each later id."""
         self._now: dict[str, str] = {}
         """By the first one."""
-        for entry in journal.of(home(team), ChannelMoved):
+        for entry in reversed([*journal.latest_first(home(team), ChannelMoved)]):
             self._take(entry.event)
 
     def first(self, channel: str) -> str:

@@ -114,9 +114,9 @@ class History:
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
             heard.append(await self._heard(context_key(thread, message.ts), message))
-            if self._is_answered_unknown(place, item):
-                apart.append(ts)
             with suppress(JournalDamaged):  # then that conversation waits, and this one goes on
+                if self._is_answered_unknown(place, item):
+                    apart.append(ts)
                 own += self._answered(place, ts)
         answers = await gather(*(self._answers(thread, place, root) for root in apart[:APART]))
         return Earlier(heard=[*heard[::-1], *chain(*answers)], own=[seq for seq in own if seq])

@@ -6,13 +6,13 @@ from secrets import token_hex
 
 from daemon.engine.journal import Journal
 from daemon.kinds import JournalNamed
-from daemon.slack.place import home
+from daemon.slack.place import home, note
 
 
 async def journal_id(journal: Journal, team: str) -> str:
     """The id of this journal, which is given one at its first start in a workspace. Raises JournalError."""
-    known = journal.latest(home(team), JournalNamed)
-    if known is None:
-        named = JournalNamed(id=token_hex(4))
-        known, _ = await journal.append(home(team), named, key=f"journal:{team}", author="core")
-    return known.event.id
+    for known in journal.latest_first(home(team), JournalNamed):
+        return known.event.id
+    named = JournalNamed(id=token_hex(4))
+    await note(journal, team, named)
+    return named.id

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -231,7 +232,9 @@ class Missed:
         channel = left.id
         since = max(left.since, (self.marks.thread(channel, root) or 0.0) - SKEW)
         items = await self.archive.replies(channel, root, since)
-        own = self.own_messages.unknown(channel, root, items)
+        own: Sequence[Item] = ()
+        with suppress(JournalDamaged):  # its conversation waits: each message of it is passed over
+            own = self.own_messages.unknown(channel, root, items)
         await self._take(left, items, own, self.own_messages.answered(own, items))
         await self.marks.read_thread(channel, root, max(map(at, items), default=since))
         left.threads.discard(root)

@@ -43,8 +43,8 @@ EDGES = (
     Mutant(
         rule="what stands above a call belongs to the thread that takes it",
         file="daemon/slack/history.py",
-        old="self._heard(context_key(thread, message.ts), message))\n            if",
-        new='self._heard(f"heard:{place.team}:{place.channel}:{message.ts}", message))\n            if',
+        old="self._heard(context_key(thread, message.ts), message))\n            with",
+        new='self._heard(f"heard:{place.team}:{place.channel}:{message.ts}", message))\n            with',
         shown_by=CALLED_IN + "test_what_a_mention_took_is_not_taken_for_known",
     ),
     Mutant(
