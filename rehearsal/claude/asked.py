@@ -9,10 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from rehearsal.claude.keepsakes import AFTER, BEFORE, SELF, each_once, facts_in
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.task import OUTRIGHT, task_of
 
@@ -29,6 +31,8 @@ MESSAGE = re.compile(
     re.S | re.X,
 )
 """Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
+EDITED = re.compile(r'^\W*<\w+ [^<>]*note="edited"')
+"""How a message says that somebody has edited it."""
 NAMED = re.compile(r"\bYou are ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)")
 """How a request says whose part is played."""
 PRESSED = re.compile(r"\[[^\n]+ chose “([^”\n]+)”\]")
@@ -56,12 +60,8 @@ OPEN_THOUGHT = "deliberation"
 READING = "deep_reading"
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
-SELF = re.compile(
-    r"\b(my name|I (like|live|love|hate|prefer|never eat)"
-    r"|(I am|I.m) (?!sure|not sure|sorry|afraid|looking|trying|going|just))\b",
-    re.I,
-)
-"""How people tell of themselves."""
+NOTHING = re.compile(r"\(nothing[^()]*\)", re.I)
+"""What stands among notes where there are none."""
 NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
 """What is noted about a person, in the note that ends a request."""
 POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
@@ -84,7 +84,7 @@ SIGNS = tuple(
             r"^(new|other|something.?new)",
             r"\b(something else|by the way|another (thing|question)|meanwhile)\b",
         ),
-        (r"^yes$", SELF.pattern),
+        (r"^yes$", rf"{SELF.pattern}|{BEFORE.pattern}|{AFTER.pattern}"),
         (r"^sardonic$", r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|every\w*|whole|entire)\b"),
         (r"^frustrated$", r"\b(useless|stupid|nonsense|rubbish|not again)\b"),
         (r"^engaged$", rf"\b(thanks?|thank you|lovely|wonderful|great|glad)\b|{SELF.pattern}"),
@@ -97,6 +97,8 @@ SIGNS = tuple(
 """What a choice is called, and the words of a person that speak for it."""
 USUAL = re.compile(r"conversation|more.*|no", re.I)
 """What is chosen where nothing speaks for anything else."""
+ALIKE = 0.5
+"""How much of its words an edit shares with the version before, at the least."""
 BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|(?<!say )nothing)\b", re.I)
 """What is to be said in another section says nothing of this one."""
 
@@ -150,7 +152,8 @@ class Asked:
     """One request, as the understudy understands it. `answers` are the texts it gave before.
 
     `found` is what came of actions: their names and results. `notes` is what is noted about each person.
-    `pressed` is the button that was pressed last, where nothing was said since.
+    `pressed` is the button that was pressed last, where nothing was said since. `replaced` is what somebody
+    edited since.
     """
 
     sections: tuple[Section, ...]
@@ -161,6 +164,7 @@ class Asked:
     instruction: str
     notes: Mapping[str, tuple[str, ...]]
     pressed: str
+    replaced: tuple[Said, ...] = ()
 
     @property
     def last(self) -> Said:
@@ -180,9 +184,12 @@ class Asked:
     @property
     def told(self) -> Sequence[str]:
         """What whoever spoke last told of themselves: what is noted, and what they said here."""
-        here = [said.words for said in self.heard if said.name == self.person and SELF.search(said.words)]
-        noted = [_said(note).words for note in self.notes.get(self.person, ())]
-        return list(dict.fromkeys([*noted, *here]))
+        mine = [said.words for said in self.heard[:-1] if said.name == self.person]
+        here = list(chain.from_iterable(map(facts_in, mine)))
+        gone = list(chain.from_iterable(facts_in(said.words) for said in self.replaced))
+        lines = [_said(note).words for note in self.notes.get(self.person, ())]
+        noted = list(chain.from_iterable(facts_in(line) or [line] for line in lines))
+        return [fact for fact in each_once([*here, *noted, *facts_in(self.words)]) if fact not in gone]
 
 
 def asked(body: Body) -> Asked:
@@ -203,16 +210,18 @@ def asked(body: Body) -> Asked:
     rules = instruction
     if not _tags(instruction):
         rules = CODE.sub("", MENTIONED.sub("", system))
+    heard, replaced = _heard(turns)
     form = (body.get("output_config") or {}).get("format") or {}
     return Asked(
         sections=tuple(sections(rules)),
         schema=form.get("schema"),
-        heard=tuple(_without_calls(_heard(turns), system)),
+        heard=tuple(_without_calls(heard, system)),
         answers=tuple(answers),
         found=tuple(found),
         instruction=instruction,
         notes=_notes(texts(body["messages"][-1]["content"])),
         pressed=_pressed(turns[-1]),
+        replaced=tuple(_without_calls(replaced, system)),
     )
 
 
@@ -300,8 +309,8 @@ def _notes(last: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """What is noted about each person, a line each."""
     notes = {}
     for person, text in NOTES.findall("\n".join(last)):
-        lines = [line.removeprefix("- ") for line in text.split("\n") if line.startswith("- ")]
-        notes[person] = tuple(lines)
+        lines = [line.strip().removeprefix("- ") for line in text.split("\n")]
+        notes[person] = tuple(line for line in lines if line and not NOTHING.fullmatch(line))
     return notes
 
 
@@ -314,13 +323,35 @@ def _pressed(turn: Sequence[str]) -> str:
     return ""
 
 
-def _heard(turns: Iterable[Sequence[str]]) -> list[Said]:
-    """Who said what. Where some of it has a name, the rest is notes to the model, and nobody's words."""
+def _heard(turns: Iterable[Sequence[str]]) -> tuple[list[Said], list[Said]]:
+    """Return who said what, as it reads now, and what was edited since.
+
+    Where some of it has a name, the rest is notes to the model, and nobody's words.
+    """
     every = list(chain.from_iterable(turns))
     marked = [text for text in every if MESSAGE.search(text)]
-    heard = [_said(text) for text in marked or every]
-    named = [said for said in heard if said.name]
-    return [said for said in named or heard if not THREAD.match(said.name)]
+    heard = [(_said(text), EDITED.search(text) is not None) for text in marked or every]
+    named = [(said, edited) for said, edited in heard if said.name]
+    return _as_edited([(said, edited) for said, edited in named or heard if not THREAD.match(said.name)])
+
+
+def _as_edited(heard: Sequence[tuple[Said, bool]]) -> tuple[list[Said], list[Said]]:
+    """Return what was said, and what edits (True) replaced: the words most alike of the same person."""
+    said = list[Said]()
+    replaced = list[Said]()
+    for one, is_edit in heard:
+        before = [other for other in said if other.name == one.name]
+        if is_edit and before:
+            nearest = max(before, key=lambda other: _likeness(other, one))
+            if _likeness(nearest, one) >= ALIKE:
+                said.remove(nearest)
+                replaced.append(nearest)
+        said.append(one)
+    return said, replaced
+
+
+def _likeness(one: Said, other: Said) -> float:
+    return SequenceMatcher(None, one.words.casefold(), other.words.casefold()).ratio()
 
 
 def _without_calls(heard: list[Said], system: str) -> list[Said]:

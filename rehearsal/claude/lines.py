@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, SELF, Asked, Section
+from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, Asked, Section
 from rehearsal.claude.hits import Hit, avoided, best, holds
+from rehearsal.claude.keepsakes import answering, each_once, facts_in, is_own_question, wanted_kept
 from rehearsal.claude.long_reading import BEGINS, is_to_be_read, told
 from rehearsal.claude.phrasing import short, together, untagged
 from rehearsal.claude.picking import FILES, LOOKS, is_deed, topics
@@ -23,7 +24,11 @@ HELLO = re.compile(
     r"(@\S+\s+)?(hi|hello|hey|hallo|hiya|greetings|good (morning|afternoon|evening|day))\b", re.I
 )
 THANKS = re.compile(r"\b(thanks|thank you|thx|cheers)\b", re.I)
-ABOUT_ME = re.compile(r"\b(know|noted|learned) (about |of )?me\b", re.I)
+ABOUT_ME = re.compile(
+    r"\b(know|noted|learned|learnt|remember(ed)?) (about |of )?(me|myself)\b"
+    r"|\bwhat (have|did) I (tell|told) you (about|of) (me|myself)\b|\bwho am I\b",
+    re.I,
+)
 ABILITIES = (
     "I can keep what you tell me of yourself, look things up in files, think in branches, read a long file by"
     " a program, ask before I do what costs something, and stop when you say so; my moods turn with your"
@@ -51,7 +56,6 @@ COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
 DECLINED = "Decline"
 """What stands on the button of who does not agree."""
 UNFINISHED = re.compile(r"\bbefore you are done\b")
-SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 TURNED = (
     (r"\bI am\b|\bI.m\b", "you are"),
     (r"\bI was\b", "you were"),
@@ -84,7 +88,8 @@ def chosen(section: Section, request: Asked) -> str:
     """What of a section's choices it takes; "" in free text."""
     if READING in section.choices and is_to_be_read(request):
         return READING
-    if {PROBLEM, OPEN_THOUGHT} & set(section.choices) and ABOUT_YOU.search(request.words):
+    plain = ABOUT_YOU.search(request.words) or wanted_kept(request.words) or _told_before(request)
+    if {PROBLEM, OPEN_THOUGHT} & set(section.choices) and plain:
         return section.chosen("")
     return section.chosen(request.words)
 
@@ -96,10 +101,7 @@ def quotable(words: str) -> str:
 
 def as_told(facts: Sequence[str]) -> str:
     """What somebody told of themselves, said to them: I am becomes you are."""
-    sentences: list[str] = []
-    for fact in facts:
-        sentences += [_turned(one.strip(" .!")) for one in SENTENCE.findall(fact) if SELF.search(one)]
-    return together(sentences)
+    return together(each_once(_turned(fact.strip(" .!")) for fact in facts))
 
 
 def _turned(sentence: str) -> str:
@@ -144,6 +146,8 @@ def _by_rule(request: Asked) -> str:
     if counts:
         numbers = range(1, int(counts["end"]) + 1)
         return f"{', '.join(map(str, numbers))}."
+    if wanted_kept(request.words):
+        return f"I will remember{_to(request)}: {as_told(facts_in(request.words))}."
     if BAD_IDEA.search(request.words):
         return f"By all means{_to(request)}. And tomorrow we look for whoever has to undo it."
     if ABOUT_YOU.search(request.words):
@@ -154,11 +158,22 @@ def _by_rule(request: Asked) -> str:
         return f"You are welcome{_to(request)}."
     if ABOUT_ME.search(request.words):
         return _known(request)
+    before = _told_before(request)
+    if before:
+        return f"You told me that {as_told(before)}."
     if RECALL.search(request.words):
         return f"Let me leaf back{_to(request)}. {_before(request)}"
-    if SELF.search(request.words) and not request.words.rstrip().endswith("?"):
-        return f"I will remember{_to(request)}: {as_told([request.words])}."
+    facts = facts_in(request.words)
+    if facts:
+        return f"I will remember{_to(request)}: {as_told(facts)}."
     return ""
+
+
+def _told_before(request: Asked) -> list[str]:
+    """What they told that answers their question about themselves."""
+    if not is_own_question(request.words):
+        return []
+    return answering(request.words, request.told)
 
 
 def _to(request: Asked) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rehearsal.claude.keepsakes import wanted_kept
 from rehearsal.claude.phrasing import several, short, together
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.wanted import looked_for
@@ -23,6 +24,12 @@ PROCESS = re.compile(r"<process ([^<>]*)>", re.S)
 ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 LISTED = re.compile(r"^note (\d+)(?:, \w+| may not be known in this view: read it alone)$", re.M)
 BETWEEN = re.compile(r"<before>\n(.*)\n</before>\s*<now>\n(.*)\n</now>", re.S)
+CAME = re.compile(r"^why you think now: notes came: ([\d, ]+)", re.M)
+READ = re.compile(r'"type": "notes.read", "args": \{"ids": \[([\d, ]*)\]')
+"""Which notes it wanted to read in a reply of its own."""
+IN_VIEW = re.compile(r"^in view: (.+?) \(", re.M)
+RESULT = re.compile(r'<result of="diary\.search"[^<>]*>(.*?)</result>', re.S)
+DIARY_LINE = re.compile(r"“[^”\n]+”")
 WOKEN = re.compile(r"^why you think now: notes came", re.M)
 ADVICE = "anti_stagnation"
 NONE = "none"
@@ -93,13 +100,24 @@ def _thought(contexts: Mapping[str, str]) -> str:
         said.append(_remark(notes))
     for note in notes:
         commands += _kept(note, replies)
+    topics = list(dict.fromkeys(filter(None, map(_topic, notes))))
+    if topics:
+        commands.append(("diary.search", {"query": topics[-1]}, f"see what I know of {topics[-1]}"))
+    came = [] if notes or unread else _came(contexts["settings"], replies)
+    if came:
+        said.append(f"{_woke(came, contexts['settings'])}: I look back at it.")
+        said += _held(replies)
+        commands.append(("notes.read", {"ids": came}, "see what was said, and how I come into it"))
     if unread:
         said.append(f"{several(len(unread), 'note')} that I have not read: I look at what was said.")
         commands.append(("notes.read", {"ids": unread}, "see what was said"))
+    found = _found(contexts.get("process_log", ""))
     if not commands:
+        found = found or _held(replies)
         said.append(_nothing(contexts))
         until = {"notes": {"priority": "important"}, "seconds": HOUR}
         commands.append(("cycle.idle", until, "nothing is to be done"))
+    said[:0] = found
     return "\n".join([*said, "", _section(commands)])
 
 
@@ -108,6 +126,63 @@ def _unread(listed: str, read: Sequence[Note]) -> list[int]:
     shown = {note.id for note in read}
     ids = [int(id) for id in dict.fromkeys(LISTED.findall(listed)) if id not in shown]
     return ids[:AT_ONCE]
+
+
+def _came(settings: str, replies: str) -> list[int]:
+    """The first few notes that woke it, and that it has not read lately."""
+    found = CAME.search(settings)
+    if not found:
+        return []
+    ids = [int(id) for id in re.findall(r"\d+", found[1])]
+    read = {int(id) for ids in READ.findall(replies) for id in re.findall(r"\d+", ids)}
+    return [id for id in ids if id not in read][:AT_ONCE]
+
+
+def _woke(ids: Sequence[int], settings: str) -> str:
+    """Which notes woke it, where, and that they were answered there."""
+    place = IN_VIEW.search(settings)
+    where = f" in {place[1]}" if place else ""
+    if len(ids) == 1:
+        return f"I was spoken to{where} (note {ids[0]}), and answered there"
+    return f"I was spoken to{where} (notes {together([str(id) for id in ids])}), and answered there"
+
+
+def _held(replies: str) -> list[str]:
+    """What it wrote down last, and who spoke of the same thing, as its own replies in sight say."""
+    wrote = [args.get("text", "") for name, args in _done(replies) if name == "diary.add"]
+    spoke: dict[str, list[str]] = {}
+    for name, args in _done(replies):
+        if name == "links.add":
+            spoke.setdefault(str(args.get("to")), []).append(str(args.get("from")))
+    said = []
+    if wrote:
+        said.append(f"Last I wrote down: {short(wrote[-1])}")
+    for topic, everyone in spoke.items():
+        people = list(dict.fromkeys(everyone))
+        if len(people) > 1:
+            said.append(f"{together(people)} spoke of the same: “{topic}”.")
+    return said
+
+
+def _done(replies: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The commands that its own replies in sight held."""
+    for line in html.unescape(replies).split("\n"):
+        if line.startswith('{"cmd_id"'):
+            try:
+                command = json.loads(line)
+            except ValueError:  # it was cut
+                continue
+            yield str(command.get("type")), command.get("args") or {}
+
+
+def _found(log: str) -> list[str]:
+    """What its diary holds of what it looked for."""
+    said = []
+    for found in RESULT.findall(log):
+        entries = [short(html.unescape(line)) for line in DIARY_LINE.findall(found)]
+        if entries:
+            said.append(f"My diary holds about it: {together(entries[-AT_ONCE:])}")
+    return said
 
 
 def _over(log: str) -> list[Mapping[str, str]]:
@@ -135,7 +210,9 @@ def _remark(notes: Sequence[Note]) -> str:
         topics = [f"“{topic}”" for topic in map(_topic, wrote) if topic]
         if topics:
             remark += f", as far as I can tell about {_each_once(topics)}"
-        said.insert(0, f"{remark}.")
+        else:
+            remark += f": “{short(wrote[-1].text)}”"
+        said.insert(0, f"{remark.removesuffix('.')}.")
     return " ".join(said)
 
 
@@ -174,7 +251,8 @@ def _note(head: str, text: str) -> Note:
 
 def _topic(note: Note) -> str:
     """A word of it that says something: the longest one, as it stands there."""
-    word = max(looked_for(note.text.replace(note.who, "")), key=len, default="")
+    text = wanted_kept(note.text) or note.text
+    word = max(looked_for(text.replace(note.who, "")), key=len, default="")
     found = re.search(re.escape(word), note.text, re.I)
     return found[0] if found else word
 

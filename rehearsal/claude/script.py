@@ -18,7 +18,6 @@ from rehearsal.claude.asked import (
     OPEN_THOUGHT,
     PROBLEM,
     READING,
-    SELF,
     Asked,
     Said,
     Section,
@@ -26,6 +25,7 @@ from rehearsal.claude.asked import (
     spoken,
 )
 from rehearsal.claude.deliberating import deliberated
+from rehearsal.claude.keepsakes import each_once, facts_in
 from rehearsal.claude.lines import ABOUT_YOU, BAD_IDEA, THANKS, chosen, quotable, spoken_line, turned
 from rehearsal.claude.long_reading import is_wish, looked_up, read_on, wish
 from rehearsal.claude.musing import mused
@@ -120,11 +120,25 @@ def _noted(request: Asked, about: str) -> str:
     if SUMMARY.search(about):
         return "\n".join(map(_quoted, request.heard[-NOTED:]))
     if ABOUT.search(about):
-        told = [said for said in request.heard if SELF.search(said.words)]
+        gone = set(chain.from_iterable(map(_facts, request.replaced)))
         before = [f"- {note}" for note in chain.from_iterable(request.notes.values())]
-        lines = dict.fromkeys([*before, *map(_quoted, told[-NOTED:])])
-        return "\n".join([*lines][-KEPT:]) or "Nothing is known yet."
+        *earlier, last = _of_whom(request) or [request.last]
+        told = list(chain.from_iterable(map(_facts, earlier)))
+        lines = [line for line in each_once([*told[-NOTED:], *before, *_facts(last)]) if line not in gone]
+        return "\n".join(lines[-KEPT:]) or "Nothing is known yet."
     return ""
+
+
+def _of_whom(request: Asked) -> list[Said]:
+    """What was said by whoever the notes are about; by all, where the request does not say."""
+    if len(request.notes) != 1:
+        return [*request.heard]
+    return [said for said in request.heard if said.name in request.notes]
+
+
+def _facts(said: Said) -> list[str]:
+    """A line for each thing that somebody told of themselves."""
+    return [_quoted(Said(name=said.name, words=fact)) for fact in facts_in(said.words)]
 
 
 def _quoted(said: Said) -> str:
@@ -156,7 +170,7 @@ def _rule(request: Asked) -> str:
         return f"{who} wants something that can be looked up. I find my own way: think, look, answer."
     if ABOUT_YOU.search(request.words):
         return f"{who} wants to know what I am. I say what is true of me."
-    if SELF.search(request.words):
+    if facts_in(request.words):
         return f"{who} tells me something lasting. I keep it for the next time."
     if BAD_IDEA.search(request.words):
         return f"A bad idea, and {who} may know it. A dry word will do."
