@@ -292,10 +292,12 @@ class Memories(Protocol):
 class KnownNote:
     """One note about a person: the entry that holds it now, where it is from, and who can read there.
 
+    `first` is the entry that it began with: a note keeps its place among others whatever it reads now.
     `fixed`: it can be forgotten, but not corrected.
     """
 
     seq: int
+    first: int
     text: str
     place: str
     audience: str

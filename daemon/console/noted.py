@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,12 +18,16 @@ class Noted(Projection):
     kinds = (Remembered, Corrected)
 
     def about(self, name: str) -> Sequence[int]:
-        """The entries that say what is noted about whoever is called so, as it reads now, in order."""
-        return sorted(self._about.get(name.casefold(), {}).values())
+        """Return the entries that say what is noted about whoever is called so, as it reads now.
+
+        In the order in which it was first noted: what is corrected keeps its place.
+        """
+        return [now for _, now in sorted(self._about.get(name.casefold(), {}).items())]
 
     def about_others(self, names: Collection[str], most: int) -> Sequence[int]:
         """The newest of what is about none of these, in order: about somebody else, or about nobody."""
-        return sorted(heapq.nlargest(most, chain.from_iterable(self._others(names))))
+        notes = chain.from_iterable(others.items() for others in self._others(names))
+        return [now for _, now in sorted(heapq.nlargest(most, notes))]
 
     def count(self, name: str) -> int:
         """How much is noted about whoever is called so."""
@@ -33,9 +37,9 @@ class Noted(Projection):
         """How much is noted about none of these."""
         return sum(map(len, self._others(names)))
 
-    def _others(self, names: Collection[str]) -> list[Collection[int]]:
+    def _others(self, names: Collection[str]) -> list[Mapping[int, int]]:
         known = {name.casefold() for name in names}
-        return [notes.values() for name, notes in self._about.items() if name not in known]
+        return [notes for name, notes in self._about.items() if name not in known]
 
     def _clear(self) -> None:
         self._about: dict[str, dict[int, int]] = {}

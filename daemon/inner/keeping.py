@@ -51,6 +51,7 @@ class Kept:
             audience = channel.before(ALWAYS).audience
         return KnownNote(
             seq=record.wrote,
+            first=record.id,
             text=words(record),
             place=self._places.name(record.view),
             audience=audience,

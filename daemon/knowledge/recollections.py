@@ -72,7 +72,10 @@ class Recollections(Projection):
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
     async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
-        """What is noted about this person, and is shown to them in this DM of theirs, oldest first."""
+        """Return what is noted about this person, and is shown to them in this DM of theirs.
+
+        The oldest comes first, by what a note began with: one that is corrected keeps its place.
+        """
         await self._models.ready([person])
         await self.update()
         knows = Views(self._places).knowing(thread)
@@ -82,7 +85,7 @@ class Recollections(Projection):
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
         noted = [self._known(note.versions, self._places.of(note.thread)) for note in notes]
         recorded = await self._records.about(self._naming.names(person), thread)
-        return sorted([*learned, *noted, *recorded], key=attrgetter("seq"))
+        return sorted([*learned, *noted, *recorded], key=attrgetter("first"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
@@ -98,6 +101,22 @@ class Recollections(Projection):
             return ()
         return tuple(await self._records.versions(seq))
 
+    async def corrected(self, seq: int, person: str) -> int:
+        """Return the entry that holds the note of the entry `seq` now, if only its person changed it since.
+
+        Else `seq` itself: what was shown under its number is not what the note says now.
+        """
+        await self._models.ready([person])
+        await self.update()
+        chains = [chain.seqs for chain in self._models.chains(person)]
+        chains += [note.versions for note in self._notes if note.person == person]
+        for versions in chains:
+            if seq in versions:
+                later = self.journal.many(versions[versions.index(seq) + 1 :])
+                if later and all(isinstance(entry.event, Corrected) for entry in later):
+                    return later[-1].seq
+        return seq
+
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
         for one in reversed(self.journal.kind(NotesShown)):
@@ -110,7 +129,9 @@ class Recollections(Projection):
 
     def _known(self, versions: Sequence[int], channel: Channel | None) -> KnownNote:
         entry = self.journal.at(versions[-1])
-        known = KnownNote(seq=entry.seq, text=entry.event.text, place="", audience="", at=entry.at)
+        known = KnownNote(
+            seq=entry.seq, first=versions[0], text=entry.event.text, place="", audience="", at=entry.at
+        )
         if channel is None:
             return known
         return replace(known, place=channel.name, audience=channel.audience)

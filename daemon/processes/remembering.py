@@ -48,6 +48,9 @@ class Notes(Protocol):
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of a note about them whose latest is this entry; none where there is no such note."""
 
+    async def corrected(self, seq: int, person: str) -> int:
+        """The entry in which this note about them stands, as they corrected it since; else the same entry."""
+
     def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
 
@@ -135,7 +138,7 @@ class Remembering:
 
         async def look(_: Turn) -> NotesShown:
             meant = NotesShown(person=person, seqs=(), listed=False)
-            seq = self._meant(person, number, turn.number)
+            seq = await self.notes.corrected(self._meant(person, number, turn.number), person)
             for note in await self.notes.about(person, turn.thread):
                 if note.seq == seq:
                     seqs = await self.notes.versions(seq, person)

@@ -204,3 +204,32 @@ async def test_a_name_that_somebody_takes_leads_to_nobodys_notes(stage: Stage) -
     assert "nothing about you" in await listed(stage)
     await forgotten(stage)
     assert "Hello Bob" in str([as_json(entry) for entry in stage.entries("spoken")])
+
+
+async def test_a_corrected_note_keeps_its_number(stage: Stage) -> None:
+    await both(stage)
+    await listed(stage)
+    await stage.say("alice", ALICE, "!memory 1: keeps goats")
+    await stage.say("alice", ALICE, "!memory 1: keeps goats and geese")
+    ts = await stage.say("alice", ALICE, "!forget 1")
+    assert "keeps goats and geese" in (await stage.answers(ALICE, ts))[0], "without another list"
+    await pressed(stage, "alice", "Keep it")
+    shown = await listed(stage)
+    first, second = shown.index("*1.*"), shown.index("*2.*")
+    assert "keeps goats and geese" in shown[first:second]
+    assert CHESS in shown[second:]
+    await stage.sleep()
+    await stage.wake()
+    await stage.say("alice", ALICE, "!memory 2: plays go")
+    assert (await listed(stage)).index("goats") < (await listed(stage)).index("plays go")
+    ts = await stage.say("alice", ALICE, "!forget 2")
+    assert "plays go" in (await stage.answers(ALICE, ts))[0]
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_a_number_means_no_note_that_was_learned_anew_since(stage: Stage) -> None:
+    await both(stage)
+    await listed(stage)
+    await tell(stage, "alice", GENERAL, f"{ME} and I paint.", "- plays chess, and paints")
+    ts = await stage.say("alice", ALICE, "!memory 2: plays go")
+    assert "it has changed since" in (await stage.answers(ALICE, ts))[0]
