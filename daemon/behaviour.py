@@ -51,7 +51,7 @@ def processes_of(
     if settings.knowledge_dirs:
         library = stack.enter_context(Folders(settings.knowledge_dirs))
     given = Means(
-        memories=Memories(journal, slack.places, services.index),
+        memories=Memories(journal, slack.places, services.index, slack.name),
         library=library,
         shelf=slack.shelf,
         expert=Expert(has_expert),

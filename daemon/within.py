@@ -38,12 +38,12 @@ def index_of(journal: Journal) -> JournalIndex:
     return JournalIndex(journal, (SAID, RECORDS))
 
 
-def state_of(journal: Journal, index: JournalIndex, places: Places | None = None) -> State:
-    """All that it knows, folded from the journal whenever it is asked."""
+def state_of(journal: Journal, index: JournalIndex, places: Places | None = None, call: str = "") -> State:
+    """All that it knows, folded from the journal whenever it is asked; `call` is its name in Slack."""
     views = Views(places or Places(journal))
     return State(
         log=AgentLog(journal),
-        notes=Notes(journal),
+        notes=Notes(journal, call),
         records=Records(journal, views, index),
         processes=ProcessLog(journal),
         said=SaidLog(journal),
@@ -60,7 +60,7 @@ def means_of(services: Services, limits: InnerLimits, library: Library | None) -
     """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
     journal, slack, settings = services.journal, services.slack, services.settings
     return Means(
-        state=state_of(journal, services.index, slack.places),
+        state=state_of(journal, services.index, slack.places, slack.name),
         reach=Reach(journal, services.clock, slack.doors, slack.neighbours, slack.meetings),
         limits=limits,
         meetings=settings.mesh_daily,

@@ -9,16 +9,20 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.inner.note import Note
 from daemon.kinds import InnerMessage, Reacted, Said
+from daemon.knowledge.naming import without_call
 from daemon.mind.recall import fenced, plain
 
 LETTERS = 8_000
 """Of one note; what is longer is cut, and that is said."""
 
 
-def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: Note | None) -> str:
+def told(
+    note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: Note | None, call: str = ""
+) -> str:
     """The note with the words of this entry, in a frame that says who, where and when (UTC).
 
-    `on` is the note that a reaction is about, where it is about one.
+    `on` is the note that a reaction is about, where it is about one; `call` the name by which people call the
+    soul, which is left out.
     """
     when = entry.at
     who = text = owner = ""
@@ -27,7 +31,7 @@ def told(note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: 
             when = float(said.ts)
             who = said.name
             owner = "yes" if said.owner else ""
-            text = _with_files(said)
+            text = without_call(_with_files(said), call)
         case Reacted() as reacted:
             when = float(reacted.ts)
             who = reacted.name or reacted.user

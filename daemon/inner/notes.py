@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from daemon.engine.event import Entry, Event
+from daemon.engine.journal import Journal
 from daemon.inner.note import PRIORITIES, Filter, Note, Priority, Tag, note_of, tag_name, written
 from daemon.inner.note_words import told
 from daemon.inner.shelves import Shelf, Shelves, drop
@@ -74,6 +75,11 @@ class Notes(Projection):
         TurnEnded,
         CommandRan,
     )
+
+    def __init__(self, journal: Journal, call: str = "") -> None:
+        """`call` is what the soul is called in Slack: how people call it is left out of their words."""
+        super().__init__(journal)
+        self._call = call
 
     def _clear(self) -> None:
         self._notes: dict[int, Note] = {}
@@ -154,7 +160,7 @@ class Notes(Projection):
         on = None
         if isinstance(entry.event, Reacted):
             on = self._known(f"{place.channel}:{entry.event.on}")
-        return told(note, entry, place=place.name, tags=note.tagged(knows), on=on)
+        return told(note, entry, place=place.name, tags=note.tagged(knows), on=on, call=self._call)
 
     def outdated(self, before: float | None = None) -> list[int]:
         """The notes that cleaning up would take away: all that came before then; without that, all that are

@@ -18,6 +18,7 @@ from daemon.engine.reading import Reading
 from daemon.kinds import Corrected, Heard, Message, Opened, PersonLearned, Remembered, Spoken
 from daemon.knowledge.index import TOKENS, indexed, question
 from daemon.knowledge.journal_index import JournalIndex, Part
+from daemon.knowledge.naming import without_call
 from daemon.knowledge.places import Channel, Places
 from daemon.ports import Said
 
@@ -56,7 +57,9 @@ class Memories:
     The index has the part SAID.
     """
 
-    def __init__(self, journal: Journal, places: Places, index: JournalIndex) -> None:
+    def __init__(self, journal: Journal, places: Places, index: JournalIndex, call: str = "") -> None:
+        """`call` is what the soul is called in Slack: how people call it is left out of their words."""
+        self._call = call
         self._journal = journal
         self._places = places
         self._index = index
@@ -107,6 +110,7 @@ class Memories:
         for entry in self._journal.many([*threads]):
             thread = threads[entry.seq]
             said = _said(entry, self._places.name(thread))
+            said = replace(said, text=without_call(said.text, self._call))
             if said.text:  # else it was forgotten since
                 found.append((self._places.of(thread), said))
         return found

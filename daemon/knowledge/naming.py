@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -49,3 +50,11 @@ class Naming:
     def spoke(self, person: str, thread: str) -> bool:
         """Has this person said anything in this conversation?"""
         return (root_of(thread), person) in self._spoke
+
+
+def without_call(text: str, name: str) -> str:
+    """Return what somebody said without the mention that calls the soul, `@Name`, before it or after it."""
+    if not name or f"@{name}" not in text:
+        return text
+    call = rf"@{re.escape(name)}(?!\w)"
+    return re.sub(rf"^(?:\s*{call}[,:]?\s*)+|(?:\s*{call})+\s*$", "", text) or text
