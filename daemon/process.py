@@ -177,6 +177,9 @@ class Turn(Protocol):
     def window(self) -> int:
         """How many tokens the models take that speak and sum up, prompt and answer together."""
 
+    async def is_overtaken(self) -> bool:
+        """Return True if this run ends because a message that it answers was edited: it begins anew."""
+
     def said_in_dm(self) -> Sequence[Memory]:
         """What was said in this DM since its last sum, with that; nothing of one conversation alone."""
 
@@ -347,6 +350,9 @@ class Turn(Protocol):
 
     def facts(self) -> Facts | None:
         """What this execution has done; of one beside the thread's matter, what the one before it did."""
+
+    async def tell_alone(self, name: str, person: str, text: str) -> None:
+        """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""
 
     def show(self, status: str) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""

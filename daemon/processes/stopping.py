@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 from daemon.actions.interrupts import tell_stopped
-from daemon.memory import WorkingMemory
-from daemon.process import MentalProcess, Transition, Turn
+from daemon.engine.event import only
+from daemon.kinds import Message, StopAsked
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.wording import worded
+from daemon.process import MentalProcess, Transition, Turn, Words
+
+NOTHING = "prompts/sentences/nothing_running"
+FORGETTING = "forgetting"
+"""By what the daemon itself stops a thread, for somebody who is forgotten."""
 
 
 async def stopping(turn: Turn) -> WorkingMemory | Transition:
     """Let go of it, with all that goes on under this thread, and say so. A branch that is stopped ends.
 
-    Where nothing waited, nothing is said.
+    Where nothing waited, whoever said stop is told that nothing runs.
     """
     questions, branches = await turn.withdraw()
     if turn.tree.parent:
         await turn.tree.end("", status="cancelled")
         return turn.memory
-    if not (questions or branches or turn.came):
-        return turn.memory
+    messages = only(Message, turn.inputs)
+    if not (questions or branches or turn.came or messages):
+        return await _nothing_runs(turn)
     memory = await tell_stopped(turn, turn.memory)
     if branches or turn.came:
         return Transition(to="conversation", memory=memory)
     return memory
 
 
-PROCESS = MentalProcess(name="stopping", run=stopping, called="someone says stop where nothing runs")
+async def _nothing_runs(turn: Turn) -> WorkingMemory:
+    """Tell each person once, and nobody else; the thread remembers nothing of it."""
+    stops = [stop.event for stop in only(StopAsked, turn.inputs)]
+    for person in dict.fromkeys(stop.user for stop in stops if not stop.bot and stop.by != FORGETTING):
+        await turn.tell_alone("nothing-running", person, worded(turn, NOTHING))
+    return working_memory(())
+
+
+PROCESS = MentalProcess(
+    name="stopping",
+    run=stopping,
+    called="someone says stop where nothing runs",
+    texts={NOTHING: Words()},
+)

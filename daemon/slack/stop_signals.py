@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 from daemon.engine.event import Entry, Event, Input, Rank, only
 from daemon.engine.journal import Journal
-from daemon.kinds import Asked, Opened, Said, Timer, TurnBegan, moment, thread_key
+from daemon.kinds import Asked, Message, Opened, Said, Spoken, Timer, TurnBegan, moment, thread_key
 from daemon.slack.message import reaction_of
 from daemon.slack.payload import identity, stamp, told
 from daemon.slack.place import OURS, conversation_with, opened
+from daemon.slack.policy import Me
 from daemon.slack.web import SKEW
 from daemon.slack.words import STOP_EMOJIS
 
@@ -23,9 +24,14 @@ AT_WORK: tuple[type[Event], ...] = (Input, TurnBegan, Asked)
 """What is pending in a thread in which something runs, waits for its turn, or for an answer."""
 
 
+RECENT = 86_400
+"""Seconds for which a 🛑 on a message is answered though nothing runs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Someone wants the soul to stop, at `ts`. `root` is the thread, or `on` a message in it."""
+    """Someone wants the soul to stop, at `ts`. `root` is the thread, or `on` a message in it that `whose`
+    wrote."""
 
     by: Literal["reaction", "button"]
     channel: str
@@ -33,6 +39,7 @@ class Stop:
     ts: str
     root: str = ""
     on: str = ""
+    whose: str = ""
 
 
 def stop_of(event: Mapping[str, Any]) -> Stop | None:
@@ -50,7 +57,7 @@ def stop_of(event: Mapping[str, Any]) -> Stop | None:
     one = reaction_of(event)
     if one is None or one.removed:
         return None
-    return Stop(by="reaction", channel=one.channel, user=one.user, ts=one.ts, on=one.on)
+    return Stop(by="reaction", channel=one.channel, user=one.user, ts=one.ts, on=one.on, whose=one.whose)
 
 
 def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
@@ -58,6 +65,38 @@ def thread_of(journal: Journal, team: str, stop: Stop) -> Entry[Opened] | None:
     if stop.root:
         return opened(journal, thread_key(team, stop.channel, stop.root))
     return conversation_with(journal, team, stop.channel, stop.on) or _speaking(journal, stop)
+
+
+def expected_in(journal: Journal, me: Me, stop: Stop) -> Entry[Opened] | None:
+    """Return the conversation in which this person expects the soul to stop, if nothing at all runs there.
+
+    A 🛑 says so on what the soul said lately, or on what they said to it; elsewhere it may mean anything.
+    """
+    found: Entry[Opened] | None = None
+    if stop.root:
+        found = opened(journal, thread_key(me.team, stop.channel, stop.root))
+    elif me.said(stop.whose, ""):
+        found = _said_lately(journal, stop)
+    elif stop.whose == stop.user:
+        said = journal.get(f"msg:{me.team}:{stop.channel}:{stop.on}")
+        if said and isinstance(said.event, Message):
+            found = journal.latest(said.thread, Opened)
+    if found is None or journal.pending(*AT_WORK, thread=found.thread):
+        return None
+    return found
+
+
+def _said_lately(journal: Journal, stop: Stop) -> Entry[Opened] | None:
+    """Return the conversation in which the soul said the message that the stop is on."""
+    on = float(stop.on)
+    if float(stop.ts) - on > RECENT:
+        return None
+    for entry in journal.kind(Spoken, at=on - SKEW):
+        if entry.event.ts == stop.on:
+            known = journal.latest(entry.thread, Opened)
+            if known and known.event.channel == stop.channel:
+                return known
+    return None
 
 
 def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:

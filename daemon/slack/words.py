@@ -1,4 +1,4 @@
-"""Words that are no message but a command: `!trace`, and stop in many languages. Pure; for the inbox.
+"""Words that are no message but a command: `!help`, and stop in many languages. Pure; for the inbox.
 
 Only a text that says nothing else is one: "don't stop" and "stop at five o'clock" go to the model.
 """
@@ -39,7 +39,13 @@ POLITE = """
 """
 """What may stand before it and behind it, and changes nothing."""
 ASIDE = frozenset(POLITE.split())
-TRACE = "!trace"
+TRACE = re.compile(r"!trace[.?!]*", re.IGNORECASE)
+HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|trace|stop))?[.?!]*", re.IGNORECASE)
+FULL_WIDTH = "\uff01"
+"""An exclamation mark as some keyboards write it."""
+COMMAND = re.compile(r"![^\W\d_][\w-]{0,39}(?:\s+(?:me|\d{1,6}(?:\s*:.+)?))?", re.DOTALL)
+"""Any command: a word after one `!`, alone or with the arguments that commands have. All else that begins
+with `!` is ordinary text: `!!!`, `!= 3`, `!important thing happened`."""
 MEMORY = re.compile(r"\s*!memory\b", re.IGNORECASE)
 """How a question after what is noted about whoever asks begins."""
 FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
@@ -51,17 +57,25 @@ VARIANT = "\ufe0f"
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
-def command(message: Message, me: Me) -> Literal["", "stop", "trace", "memory", "forget"]:
-    """Which command a message is; empty for one that is none."""
+Command = Literal["", "stop", "trace", "memory", "forget", "help", "unknown"]
+
+
+def command(message: Message, me: Me) -> Command:
+    """Return which command a message is; "unknown" for a word after a `!` that is none of ours."""
     text = without_mention(message.text, me.user)
-    if text.strip().casefold() == TRACE:
-        return "trace"
     if MEMORY.match(text):
         return "memory"
     if FORGET.match(text):
         return "forget"
     if stops(text, me.name):
         return "stop"
+    alone = text.replace(FULL_WIDTH, "!").strip(" \t\n`")
+    if TRACE.fullmatch(alone):
+        return "trace"
+    if HELP.fullmatch(alone):
+        return "help"
+    if COMMAND.fullmatch(alone):
+        return "unknown"
     return ""
 
 

@@ -38,6 +38,8 @@ from daemon.kinds import (
 
 Inputs = Sequence[Entry[Input]]
 REMEMBERING = "remembering"
+OF_COMMAND = {"trace": "tracing", "help": "usage", "unknown": "usage"}
+"""The process that answers a command, where it is not `REMEMBERING`."""
 THINKING = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
 ONWARD = frozenset(
@@ -67,8 +69,6 @@ def taking(journal: Reading, waiting: Inputs, owners: Collection[str]) -> Taken 
         return Taken(inputs=waiting, process="inner_life")
     under_way: list[Entry[Any]] = journal.pending(Asked, Spawned, thread=thread)
     stops = _ranked(waiting, Rank.STOP)
-    if not (under_way or from_within(waiting)):  # the word alone would end nothing: it is a message
-        stops = [stop for stop in stops if not _words(stop)]
     if stops:
         return Taken(inputs=_ended_by(stops, waiting), process="stopping")
     answers = _ranked(waiting, Rank.ANSWER)
@@ -104,10 +104,8 @@ def _ts(entry: Entry[Input]) -> str:
 
 
 def _is_message(entry: Entry[Input]) -> bool:
-    """Is it taken with all others of its kind? A stop is that ends nothing."""
-    if isinstance(entry.event, ToSay):
-        return False
-    return entry.event.rank in (Rank.MESSAGE, Rank.STOP)
+    """Is it taken with all others of its kind?"""
+    return entry.event.rank is Rank.MESSAGE and not isinstance(entry.event, ToSay)
 
 
 def _ended_by(stops: Inputs, waiting: Inputs) -> list[Entry[Input]]:
@@ -141,10 +139,8 @@ def _said(
 ) -> Taken:
     """A command, "go on", an answer in words; else all messages together, for which afterthoughts drop."""
     for message in only(Message, messages):
-        if message.event.command == "trace":
-            return Taken(inputs=[message], process="tracing")
         if message.event.command:
-            return Taken(inputs=[message], process=REMEMBERING)
+            return Taken(inputs=[message], process=OF_COMMAND.get(message.event.command, REMEMBERING))
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]

@@ -342,6 +342,13 @@ class Voice(Scope):
 
         await self.effect(name, {"to": person}, tell, repeatable=True)
 
+    async def tell_alone(self, name: str, person: str, text: str) -> None:
+        """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""
+        if self.in_dm:
+            await self.say(text, name)
+        else:
+            await self.whisper(name, person, text)
+
     def show(self, status: str) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
         if self.addressed:

@@ -29,8 +29,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop lets go of what waits",
         "soul/taking.py",
-        "    if not (under_way or from_within(waiting)):  #",
-        "    if True:  #",
+        "    stops = _ranked(waiting, Rank.STOP)\n",
+        "    stops = [stop for stop in _ranked(waiting, Rank.STOP) if not _words(stop)]\n",
         "withdrawn/kills",
     ),
     rule(

@@ -97,12 +97,14 @@ async def test_a_reaction_on_any_message_of_the_thread_stops_it(here: Office) ->
 
 async def test_a_reaction_elsewhere_stops_nothing(here: Office) -> None:
     await called(here)
+    working = here.one(Opened).thread
     ours_there = await here.say("alice", RANDOM, f"{ME} hello")
     other = await here.say("alice", GENERAL, "lunch?")
     await ends(here, await begins(here, here.entries(Message)[-1]))
     await react(here, "alice", other)
-    await react(here, "alice", ours_there, channel=RANDOM)
     assert stops(here) == []
+    await react(here, "alice", ours_there, channel=RANDOM)
+    assert working not in {stop.thread for stop in stops(here)}, "there she is told that nothing runs"
 
 
 async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -> None:
@@ -114,11 +116,26 @@ async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -
     assert stops(here) == []
 
 
-async def test_where_nothing_runs_there_is_nothing_to_stop(here: Office) -> None:
+async def test_a_stop_where_nothing_runs_is_written_down_to_be_told_so(here: Office) -> None:
     root = await called(here)
     await ends(here, here.one(TurnBegan))
     await react(here, "alice", root)
+    [stop] = stops(here)
+    assert (stop.event.by, here.woken) == ("reaction", [stop.thread])
+
+
+async def test_the_stop_button_where_nothing_runs_is_written_down_to_be_told_so(here: Office) -> None:
+    root = await called(here)
+    await ends(here, here.one(TurnBegan))
     await session_stop(here, root)
+    [stop] = stops(here)
+    assert (stop.event.by, here.woken) == ("button", [stop.thread])
+
+
+async def test_a_sign_on_what_somebody_else_said_where_nothing_runs_means_nothing(here: Office) -> None:
+    root = await called(here)
+    await ends(here, here.one(TurnBegan))
+    await react(here, "bob", root)
     assert stops(here) == []
     assert here.woken == []
 

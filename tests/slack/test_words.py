@@ -92,8 +92,36 @@ async def test_trace_is_a_command(here: Office, text: str) -> None:
     assert (said.command, said.rank) == ("trace", Rank.MESSAGE)
 
 
-@pytest.mark.parametrize("text", ["trace", "!trace it", "what is !trace?", "!tracer", "!trace !trace"])
+@pytest.mark.parametrize("text", ["trace", "!trace it", "what is !trace?", "!trace !trace"])
 async def test_what_only_speaks_of_it_is_none(here: Office, text: str) -> None:
+    await here.say("alice", await here.dm("alice"), text)
+    assert here.one(Message).event.command == ""
+
+
+HELP = ["!help", f"{ME} !help", f"!Help {ME}", " !HELP ", "`!help`", "!help memory", "!help!"]
+UNKNOWN = ["!tracer", "!halp", f"{ME} !status", "!notes 3", "!notes 3: milk", "!erase me", "!hilfe"]
+
+
+@pytest.mark.parametrize("text", HELP)
+async def test_help_is_a_command(here: Office, text: str) -> None:
+    await here.say("alice", await here.dm("alice"), text)
+    assert here.one(Message).event.command == "help"
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+async def test_a_word_after_one_exclamation_mark_is_an_unknown_command(here: Office, text: str) -> None:
+    await here.say("alice", await here.dm("alice"), text)
+    assert here.one(Message).event.command == "unknown"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("!!!", "!= 3", "!important thing happened", "! help", "!5", "!", "!?", "!!help", "what is !help?"),
+        *("!help me with this report", "!important: the server is down", "!wow!", "!halp\nand more", "-!x"),
+    ],
+)
+async def test_ordinary_text_with_an_exclamation_mark_is_no_command(here: Office, text: str) -> None:
     await here.say("alice", await here.dm("alice"), text)
     assert here.one(Message).event.command == ""
 

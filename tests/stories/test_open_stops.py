@@ -172,10 +172,11 @@ async def test_where_a_branch_ends_nobody_is_asked_for_it_any_more(stage: Stage)
     assert (deleted, ended(stage), at_rest(stage)) == ([], ["cancelled"], True)
 
 
-async def test_it_thinks_about_a_stop_with_which_a_conversation_begins(stage: Stage) -> None:
-    thinks(stage, calls_itself("Stop what?"), final("There is nothing to stop."))
+async def test_a_stop_with_which_a_conversation_begins_is_told_that_nothing_runs(stage: Stage) -> None:
+    before = len(stage.model.requests)
     ts = await stage.say("alice", ALICE, "Stop!")
-    assert await stage.answers(ALICE, ts) == ["There is nothing to stop."]
+    assert await stage.answers(ALICE, ts) == ["Nothing is running here, so there is nothing to stop."]
+    assert len(stage.model.requests) == before, "no model is asked"
     assert not stage.entries("attempt-failed")
 
 
