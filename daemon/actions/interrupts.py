@@ -52,7 +52,7 @@ async def look(turn: Turn, goal: str) -> News:
             turn.absorb([asked])
     messages = [entry for entry in seen if entry not in commands]
     if not messages:
-        return News()
+        return News(stopped=await turn.is_overtaken())
     if await _is_new(turn, goal, messages):
         return News(memories=await _set_aside(turn, messages))
     turn.absorb(messages)

@@ -238,6 +238,8 @@ class Player:
 async def play(run: Run) -> Transition:
     """Let it come to its end, and go over into what follows."""
     result = await run.live()
+    if await run.turn.is_overtaken():
+        return Transition(to=run.playbook.then, memory=run.memory)
     if run.stopped:
         await run.turn.withdraw()  # what was set aside in this thread is stopped with it
         if not run.spoke:

@@ -44,6 +44,9 @@ class Execution:
     `is_new`: it begins with an entry that was just written, so that nothing can be recorded of it yet.
     """
 
+    is_shown = False
+    """True once this attempt is about to show people anything."""
+
     def __init__(
         self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
     ) -> None:

@@ -78,6 +78,10 @@ class Program:
         """Does this input, which has just come, want the running execution to end?"""
         return entry.event.rank is Rank.STOP
 
+    def overtakes(self, execution: Execution) -> bool:
+        """Return True if what the execution took up has changed, so that what it does now is to end."""
+        return False
+
     # How it ends
 
     def ended(self, ctx: Context, result: object) -> TurnEnded:

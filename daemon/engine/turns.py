@@ -118,7 +118,8 @@ class Turns:
         execution = self.running.get(thread)
         if execution is None:
             return
-        if any(self._program.interrupts(execution, entry) for entry in execution.fresh()):
+        interrupted = any(self._program.interrupts(execution, entry) for entry in execution.fresh())
+        if interrupted or self._program.overtakes(execution):
             execution.stopping.set()
         execution.outages.notice()
 

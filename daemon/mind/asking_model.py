@@ -84,7 +84,7 @@ async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str 
     """
     came = await turn.look()
     stops = only(StopAsked, came)
-    if not stops and not heard:
+    if not stops and (not heard or await turn.is_overtaken()):
         await speech.settle()
         return memory
     last = f"{heard} …"

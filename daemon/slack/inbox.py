@@ -34,7 +34,7 @@ from daemon.slack.place import opened, write_down
 from daemon.slack.policy import Address, judge
 from daemon.slack.press import Press, presses_of
 from daemon.slack.profile import profile_in
-from daemon.slack.stop_signals import Stop, heeded, is_late, stop_of, thread_of
+from daemon.slack.stop_signals import Stop, expected_in, heeded, is_late, stop_of, thread_of
 from daemon.slack.words import command
 
 BOTS = "bots"
@@ -138,13 +138,24 @@ class Inbox:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
         key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
         known = thread_of(self._journal, self._me.team, stop)
+        if self._journal.get(key):  # it has stopped something already
+            return True
         if known is None or not heeded(self._journal, known.thread, stop, self._owners):
-            return self._journal.get(key) is not None  # it has stopped something already
+            known = self._at_rest(stop)
+        if known is None:
+            return False
         name = self._people.known(stop.user) or stop.user
         owner = stop.user in self._owners
         event = kinds.StopAsked(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
         await self._tell(known, key, event)
         return True
+
+    def _at_rest(self, stop: Stop) -> Entry[kinds.Opened] | None:
+        """Return the conversation in which somebody who may speak there expects a stop, and nothing runs."""
+        known = expected_in(self._journal, self._me, stop)
+        if known is None or not self._allowed.may_speak(stop.user, stop.channel, known.event.where):
+            return None
+        return known
 
     async def _press(self, press: Press) -> None:
         """Answer its question. Whether this person may answer that one is judged when it is taken."""
@@ -279,6 +290,9 @@ class Inbox:
             await self.audiences.note(message)
         key, event = self._written(message, address, words, late)
         entry = await write_down(self._journal, known, event, key)
+        if message.told and entry.event.text != event.text:  # another edit of the same second
+            key = f"msg:{self._where(message)}:edited:{message.told}"
+            entry = await write_down(self._journal, known, event, key)
         if _shows_more(message, words, entry.event):  # its mention came first, without that
             whole = kinds.Heard(**words, note="edited")
             await write_down(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
@@ -369,5 +383,9 @@ def _shows_more(message: Message, words: Words, written: kinds.Said) -> bool:
 
 
 def _to_wake(written: Iterable[Taken | None]) -> set[str]:
-    """The threads in which one of these is to be taken up."""
-    return {entry.thread for entry in written if entry and isinstance(entry.event, Input)}
+    """Return the threads in which one of these is taken up, or may end what runs: an edit may."""
+    return {entry.thread for entry in written if entry and _concerns_a_turn(entry.event)}
+
+
+def _concerns_a_turn(event: Written) -> bool:
+    return isinstance(event, Input) or event.note == "edited"

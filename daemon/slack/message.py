@@ -6,7 +6,7 @@ Pure; raises Malformed, nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.engine.writable import writable
@@ -34,7 +34,8 @@ class Message:
     `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
     `text` is what they wrote, `rest` what they show with it: a forwarded message, a table, a preview.
     `name` is what a bot calls itself, `profile` what a person is called then. `change` is empty, edited or
-    deleted; `changed` the ts of that.
+    deleted; `changed` the ts of that, `told` that of the event about an edit: edits of one second may have the
+    same `changed`.
     """
 
     channel: str
@@ -51,6 +52,7 @@ class Message:
     profile: Profile | None = None
     change: str = ""
     changed: str = ""
+    told: str = ""
 
     @property
     def whole(self) -> str:
@@ -185,7 +187,10 @@ def _edit(event: Mapping[str, Any]) -> Message | None:
         return None
     if old and _shown(old) == _shown(new):
         return None
-    return _told_by(event, new, "edited", stamp(edited, "ts"))
+    edit = _told_by(event, new, "edited", stamp(edited, "ts"))
+    if event.get("event_ts"):
+        edit = replace(edit, told=stamp(event, "event_ts"))
+    return edit
 
 
 def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Message | None:

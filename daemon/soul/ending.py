@@ -15,6 +15,7 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.recall import recall
 from daemon.soul import questions
 from daemon.soul.aloud import aloud
+from daemon.soul.edits import as_it_reads
 from daemon.soul.taking import THINKING, in_order
 from daemon.soul.turn import Turn
 from daemon.soul.utterance import is_broken_off
@@ -51,7 +52,8 @@ def suspended(turn: Turn) -> TurnEnded:
             seen.append(answer)
     accepted = execution.inputs[len(turn.inputs) :]
     seen += only(Said, accepted)
-    said = in_order([*turn.heard, *turn.said])
+    unique = {entry.seq: entry for entry in (*turn.heard, *turn.said)}
+    said = in_order(as_it_reads([*unique.values()]))
     memory = working_memory(recall([*said, *by_seq(seen)]))
     return TurnEnded(outcome="suspended", keep=_new(turn, memory))
 

@@ -13,9 +13,11 @@ from typing import Any
 
 from daemon.engine.event import Entry, only
 from daemon.engine.journal import Journal
+from daemon.engine.kinds import Received
 from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
 from daemon.memory import Memory
 from daemon.soul.dms import DMs
+from daemon.soul.edits import edited_at, edits_in
 
 MOST = 20_000
 """How many memories of busy threads stay at hand, about a kilobyte each."""
@@ -175,7 +177,11 @@ class Pasts:
             if fetch.seq < ended.seq:
                 fetched.update(fetch.event.seqs)
         since = ended.cause or 0
-        return [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
+        left = [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
+        if not any(map(edited_at, left)):
+            return left
+        taken = edits_in(self._journal.of(thread, Received, since=since))
+        return [entry for entry in left if entry.seq not in taken]
 
 
 def _moved_on(past: Past, new: Sequence[Entry[Any]]) -> Past:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, seqs_of
+from daemon.engine.kinds import Received
 from daemon.kinds import Message, StopAsked
+from daemon.soul import edits
 from daemon.soul.world import World
 
 
@@ -26,6 +28,10 @@ class Scope:
         """Is the thread still ours? Directly before what the world sees or bills; raises Fenced."""
         self.alone = True
         """Does nothing of this execution go on beside these steps?"""
+        self.may_be_overtaken = False
+        """True while a process runs that begins anew if a message that it answers is edited."""
+        self.overtaken_by = list[int]()
+        """The edits for which this run ends; its parallel contexts share the list."""
         self.speaking = asyncio.Lock()
         """Held while one of its contexts posts: their messages stand one after the other, each whole."""
 
@@ -36,3 +42,35 @@ class Scope:
             entry for entry in self.execution.inputs if isinstance(entry.event, Message | StopAsked)
         ]
         return tuple(entry.event.ts for entry in said)
+
+    async def is_overtaken(self) -> bool:
+        """Return True, and record it once, if this run ends because a message that it answers was edited.
+
+        What it would say then is not said. Decided by the trunk alone, as everything that comes from outside.
+        """
+        is_trunk = self.ctx.path == self.execution.path
+        if self.may_be_overtaken and is_trunk and not self.overtaken_by:
+            found = await self.ctx.notice(edits.NAME, self._edits)
+            if found:
+                self.overtaken_by += found.event.inputs
+                self.execution.received(found.event.inputs)
+                self.execution.stopping.set()
+        return bool(self.overtaken_by)
+
+    def _edits(self) -> Received | None:
+        found = edits.overtaking(self.execution)
+        if not found:
+            return None
+        return Received(inputs=tuple(seqs_of(found)))
+
+    def may_show(self) -> bool:
+        """Return True if words of this run may be shown now; then no edit overtakes it any more."""
+        if self.overtaken_by or (self.may_be_overtaken and edits.overtaking(self.execution)):
+            return False
+        self.shows()
+        return True
+
+    def shows(self) -> None:
+        """Something of the answer is about to be shown: from now on no edit overtakes it."""
+        if self.may_be_overtaken:
+            self.execution.is_shown = True

@@ -34,7 +34,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.mind.wording import worded
 from daemon.process import NO_ANSWER, Transition
-from daemon.soul import again, ending, questions, settling, unreachable
+from daemon.soul import again, edits, ending, questions, settling, unreachable
 from daemon.soul.carrying import carry_over
 from daemon.soul.notebook import INTERRUPTED
 from daemon.soul.overhearing import overhear
@@ -107,6 +107,10 @@ class Soul(Program):
             return False
         return entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
 
+    def overtakes(self, execution: Execution) -> bool:
+        """Return True if a message was edited before anybody saw a word of its answer."""
+        return bool(edits.overtaking(execution))
+
     # It runs
 
     async def run(self, ctx: Context) -> Turn:
@@ -119,7 +123,12 @@ class Soul(Program):
             await overhear(turn)
             await carry_over(turn)
             await again.recall(turn)
+            turn.may_be_overtaken = True
             await self._think(turn)
+            while await turn.is_overtaken():
+                turn.begin_anew()
+                await again.recall(turn)
+                await self._think(turn)
             if turn.process == THINKING and turn.tree.branches:
                 after = feeling(turn).status
         finally:
@@ -173,7 +182,7 @@ class Soul(Program):
         return ending.completed(result)
 
     def suspended(self, ctx: Context) -> TurnEnded:
-        return ending.suspended(Turn(self._world, ctx))
+        return ending.suspended(Turn(self._world, ctx, edits.taken_in(ctx.execution)))
 
     async def settle(self, ctx: Context) -> None:
         """After a restart: what was begun in the world is brought to an end."""

@@ -113,6 +113,10 @@ class Speech:
             question = choices.question
         asked = fingerprint("spoken", text, question)
         self._begin_after_a_break()
+        if not choices and await self._scope.is_overtaken():
+            return await self._unsay(self._begun(), "")
+        if text or choices:
+            self._scope.shows()
         self._scope.ctx.read(part(self._key_of(0), RECEIPT), asked)
         said_before = await self._take_over(asked, text)
         if said_before:
@@ -125,7 +129,12 @@ class Speech:
             pages = self._pages(text, len(standing))
         queue = PageQueue(self._scope.speaker, text, pages)
         receipts = await self._say(queue, asked, choices, answered)
-        for message in begun[len(receipts) :]:
+        return [*receipts, *await self._unsay(begun[len(receipts) :], asked)]
+
+    async def _unsay(self, messages: Sequence[Message], asked: str) -> list[Entry[Spoken | Unsaid]]:
+        """End these, of which nothing stands in Slack; `asked` is the fingerprint of the whole speech."""
+        receipts = list[Entry[Spoken | Unsaid]]()
+        for message in messages:
             unsaid = await message.unsay(asked)
             if unsaid:
                 receipts.append(unsaid)

@@ -26,6 +26,7 @@ from daemon.kinds import (
     Said,
     SelfCall,
     Spoken,
+    StopAsked,
     SystemMessage,
     Timer,
     ToSay,
@@ -37,6 +38,7 @@ from daemon.mind.recall import recall
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
 from daemon.soul import node, questions, wishes
+from daemon.soul.edits import as_it_reads, edited_at, in_their_place
 from daemon.soul.facts import facts, last_execution
 from daemon.soul.reminding import TIMER_FIRED, noted
 from daemon.soul.spent import lifts
@@ -51,7 +53,8 @@ T = TypeVar("T")
 class Turn(Voice):
     """One run of an execution of the soul."""
 
-    def __init__(self, world: World, ctx: Context) -> None:
+    def __init__(self, world: World, ctx: Context, taken: Sequence[int] = ()) -> None:
+        """`taken` are the edits of what it answers that it has taken in."""
         super().__init__(world, ctx)
         self.process = self.first.event.process
         self.apart = self.first.event.apart
@@ -68,21 +71,37 @@ class Turn(Voice):
         self.tree = Tree(ctx, world.depth)
         self.came: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
-        self.said: Sequence[Entry[Said]] = to_answer(self.inputs)
-        """What people said to it."""
-        self.answers = self.said
-        if self.came and not self.said:
-            self.answers = asked_last(world.journal, self.root, self.number)
-        self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
+        self.heard: Sequence[Entry[Any]] = [*self.past.heard, *world.journal.many(taken)]
+        self._hear_inputs()
         self.mood = world.pasts.dms.mood(self.thread, self.number) or self.past.mood or ""
         self.known = world.people.known(self.answers, self.thread, self.number)
         self.params = self.past.params
         if self.apart is not None:
             self.params = self.apart
-        self.heard: Sequence[Entry[Any]] = self.past.heard
         self.memory = self._recall()
         for found in only(Overheard, self.execution.lifetime()):
             self.overhear(found.event)
+
+    def _hear_inputs(self) -> None:
+        """Set what people said to it, as it reads now."""
+        edited = [entry for entry in self.heard if edited_at(entry)]
+        self.said: Sequence[Entry[Said]] = in_their_place(to_answer(self.inputs), edited)
+        """What people said to it."""
+        self.answers = self.said
+        if self.came and not self.said:
+            self.answers = asked_last(self.journal, self.root, self.number)
+        self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
+
+    def begin_anew(self) -> None:
+        """Take in the edits that ended the run, so that the next one answers what the messages say now."""
+        self.heard = [*self.heard, *self.journal.many(self.overtaken_by)]
+        self.overtaken_by.clear()
+        self.inputs = self.execution.inputs
+        self._hear_inputs()
+        self.process, self.params = self.first.event.process, self.past.params
+        self.memory = self._recall()
+        if not only(StopAsked, self.execution.fresh()):
+            self.execution.stopping.clear()
 
     # What it is about
 
@@ -198,7 +217,8 @@ class Turn(Voice):
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         known = [*self.past.kept, *self._carried]
         new = [entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)]
-        came = in_order(new)
+        unique = {entry.seq: entry for entry in new}
+        came = in_order(as_it_reads([*unique.values()]))
         if self.came:
             came = by_seq([*came, *self.came])
         return working_memory([*recall(core), *known, *recall(came)])

@@ -127,6 +127,8 @@ class Message:
         if not self.fresh:
             return
         if self._ts is None:
+            if not scope.may_show():
+                return
             await self._start(text, intent)
         else:
             await scope.speaker.extend(scope.thread, self._ts, text, scope.hold)

@@ -12,7 +12,16 @@ from typing import Any
 from daemon.engine.event import Entry, Event, Input
 from daemon.engine.journal import Journal
 from daemon.engine.keys import PART
-from daemon.engine.kinds import AttemptFailed, Outage, Restarted, Spawned, TurnEnded, TurnResumed, Waiting
+from daemon.engine.kinds import (
+    AttemptFailed,
+    Outage,
+    Received,
+    Restarted,
+    Spawned,
+    TurnEnded,
+    TurnResumed,
+    Waiting,
+)
 from daemon.engine.lives import LifeEnded
 from daemon.kinds import (
     SOUL_KINDS,
@@ -103,7 +112,10 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
     async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
         for event in scenario.events:
             kind = "heard" if event.heard else "msg"
-            assert journal.get(f"{kind}:T:{event.thread}:{event.ts}"), f"lost: {event}"
+            key = f"{kind}:T:{event.thread}:{event.ts}"
+            if event.edits:
+                key = f"{kind}:T:{event.thread}:{event.edits}:edited:{event.ts}"
+            assert journal.get(key), f"lost: {event}"
         waiting = [entry.event for entry in journal.pending(Event) if entry.seq not in inner_waits(journal)]
         if any(isinstance(one, Asked) and one.to for one in waiting):  # branches may wait for that, too
             waiting = [one for one in waiting if not isinstance(one, Spawned | Waiting)]
@@ -149,11 +161,13 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
 def _check_prefix(journal: Journal, home: Path) -> None:
     """Each call's messages begin with the last one's: of a thread what is spoken, of a body all that it asks.
 
-    As long as the texts stay the same.
+    As long as the texts stay the same, and nobody edits what is answered.
     """
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
-    for call in journal.kind(ModelCall, ContextCleared, PromptShortened):
+    for call in journal.kind(ModelCall, ContextCleared, PromptShortened, Received):
+        if isinstance(call.event, Received) and "/edited#" not in call.key:
+            continue
         if not isinstance(call.event, ModelCall):  # that is what it is for
             before = {line: old for line, old in before.items() if line[0] != call.thread}
             continue

@@ -69,6 +69,8 @@ class People:
         where = self._where(event)
         opens = f"thread:T:{event.thread}:{where.ts}"
         key = f"{'heard' if event.heard else 'msg'}:T:{event.thread}:{event.ts}"
+        if event.edits:
+            key = f"msg:T:{event.thread}:{event.edits}:edited:{event.ts}"
         known = self._journal.get(opens)
         said = self._said(event, known.thread if known else "")
         if known:
@@ -99,6 +101,8 @@ class People:
 
     def _said(self, event: Event, thread: str) -> Said:
         said: dict[str, Any] = {"user": event.user, "name": "Alice", "text": event.text, "ts": event.ts}
+        if event.edits:
+            return Heard(**{**said, "ts": event.edits}, note="edited")
         if event.heard:
             return Heard(**said)
         if event.answers:

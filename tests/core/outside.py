@@ -48,6 +48,8 @@ class Event:
     heard: bool = False
     address: str = "dm"
     stops: bool = False
+    edits: str = ""
+    """The ts of the message that reads so from now on."""
     answers: str = ""
     """What the question was called that this presses a button of."""
 
@@ -230,6 +232,12 @@ def hearing(seen: str, _calls: int) -> Reply:
     return said(f"Heard: {', '.join(words)}", mood="engaged")
 
 
+def as_edited(seen: str, _calls: int) -> Reply:
+    """A model that says all that it has read, in order, edited or not."""
+    words = re.findall(r'<message from="[^"]*"(?: note="edited")?>\n(.*?)\n</message>', seen)
+    return said(f"Read: {', '.join(words)}", mood="engaged")
+
+
 def since_spoken(messages: Sequence[Sequence[str]]) -> str:
     """What came after the model's own last answer."""
     last = itertools.takewhile(lambda message: message[0] == "user", reversed(messages))
@@ -289,8 +297,9 @@ class FileModel:
         meanwhile = [event for event in self.events if event.during == calls + 1]
         came = await self.deliver(meanwhile)
         yields = LEARN in since_spoken(request["messages"])
-        ends = any(yields or event.stops for event in meanwhile)
+        ends = any(yields or event.stops or event.edits for event in meanwhile)
         if came and ends and not stop.is_set():
+            hold()  # another daemon may have answered it meanwhile
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             Boundary.reach()

@@ -33,7 +33,7 @@ STEPS = (
     rule(
         "a stop is answered by the first step that sees it",
         "mind/asking_model.py",
-        "    if not stops and not heard:\n",
+        "    if not stops and (not heard or await turn.is_overtaken()):\n",
         "    if False:\n",
         OWN + "test_a_stop_ends_it_and_is_answered_once[extract]",
     ),

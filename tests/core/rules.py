@@ -110,8 +110,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what was fetched is kept also by a turn that waits",
         "soul/ending.py",
-        "in_order([*turn.heard, *turn.said])",
-        "in_order([*turn.past.heard, *turn.said])",
+        "in (*turn.heard, *turn.said)}",
+        "in (*turn.past.heard, *turn.said)}",
         "tests/stories/test_called_in.py"
         "::test_what_was_said_before_is_known_while_the_call_waits_for_an_answer",
     ),

@@ -43,7 +43,7 @@ from tests.core.minds import (
     ticking_off,
 )
 from tests.core.new_code import NEW_CODE
-from tests.core.outside import NO_FORM, NO_MARKDOWN, NO_REWRITING, PAGE, FileEarlier, hearing
+from tests.core.outside import NO_FORM, NO_MARKDOWN, NO_REWRITING, PAGE, FileEarlier, as_edited, hearing
 from tests.core.readers import reading, reads
 from tests.core.scenario import Scenario, below, dm, top
 from tests.core.thinkers import at_random, branching, clearing, collecting, thinking_on
@@ -186,6 +186,17 @@ SCENARIOS: Mapping[str, Scenario] = {
         endings=[["You said: hi"], ["You said: after a break: hi"]],
         changes=True,
         restarts=True,
+    ),
+    "edited-amid": Scenario(
+        events=[
+            dm(1, "mlik"),
+            dm(2, "milk", edits="1.000100", during=1),
+            dm(3, "cream", edits="1.000100", during=2),
+            dm(4, "and?", phase=1),
+        ],
+        endings=[["Read: cream", "Read: cream, and?"]],
+        script=as_edited,
+        sees_all=True,
     ),
     "outage": Scenario(
         events=[dm(1, "hello")],

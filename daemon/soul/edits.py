@@ -1,0 +1,140 @@
+"""Messages that are edited while the soul works on their first version.
+
+As long as nobody has seen a word of the answer, the new version is answered instead: what runs is ended as by
+a stop, and the same execution thinks again with the message as it reads now. Later edits are only heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, cast
+
+from daemon.engine.event import Entry, only, seqs_of
+from daemon.engine.execution import Execution
+from daemon.engine.keys import context_of
+from daemon.engine.kinds import Received, Sent, Spawned
+from daemon.kinds import (
+    INNER,
+    Acted,
+    Asked,
+    CardBegan,
+    Heard,
+    Message,
+    Said,
+    SpeechBegan,
+    SpeechStarted,
+    Spoken,
+    StopAsked,
+    ToForget,
+    TurnBegan,
+    Unsaid,
+    moment,
+)
+
+NAME = "edited"
+"""The name of the step that records which edits end a run."""
+MOST_EDITS = 10
+"""Edits after which one execution goes on with what it has: each costs a call that is broken off."""
+SEEN = (SpeechStarted, Spoken, Asked, CardBegan, Spawned, Sent, Acted, ToForget)
+"""What an execution has done that people may have seen, or that is not to be done twice."""
+
+
+def edited_at(entry: Entry[Any]) -> Decimal:
+    """Return the ts of the edit that an entry is; 0 for what nobody edited."""
+    if isinstance(entry.event, Heard | Message) and entry.event.note == "edited":
+        return moment(entry.key.rpartition(":")[2])
+    return Decimal(0)
+
+
+def as_it_reads(said: Sequence[Entry[Any]]) -> list[Entry[Any]]:
+    """Return these entries without the versions of a message that a later edit among them replaces."""
+    newest = dict[str, Decimal]()
+    for entry in said:
+        edited = edited_at(entry)
+        if edited:
+            newest[entry.event.ts] = max(edited, newest.get(entry.event.ts, edited))
+    return [entry for entry in said if not _is_replaced(entry, newest)]
+
+
+def _is_replaced(entry: Entry[Any], newest: dict[str, Decimal]) -> bool:
+    if not newest or not isinstance(entry.event, Message | Heard) or entry.event.note == "deleted":
+        return False
+    return edited_at(entry) < newest.get(entry.event.ts, Decimal(0))
+
+
+def edits_of(execution: Execution) -> list[Entry[Heard]]:
+    """Return the edits that change what a message of this execution says, and were not taken in yet."""
+    journal = execution.journal
+    if journal.has_none(Heard, since=execution.first.seq, upto=journal.last()):
+        return []
+    messages = only(Message, execution.inputs)
+    first = min(seqs_of(messages), default=execution.first.seq)
+    edits = [entry for entry in journal.of(execution.thread, Heard, since=first) if edited_at(entry)]
+    taken = taken_in(execution)
+    known = [entry for entry in edits if entry.seq < execution.first.seq or entry.seq in taken]
+    reads = {entry.event.ts: entry for entry in as_it_reads([*messages, *known])}
+    new = as_it_reads([entry for entry in edits if entry not in known])
+    return [entry for entry in new if _changes(reads.get(entry.event.ts), entry)]
+
+
+def _changes(known: Entry[Any] | None, edit: Entry[Heard]) -> bool:
+    """Return True if the edit is newer than what is known of its message, and says something else."""
+    return known is not None and edited_at(edit) > edited_at(known) and edit.event.text != known.event.text
+
+
+def taken_in(execution: Execution) -> list[int]:
+    """Return the seqs of the edits that the execution has recorded as taken in."""
+    found = execution.entries(Received)
+    return edits_in([entry for entry in found if context_of(entry.key) == execution.path])
+
+
+def edits_in(received: Iterable[Entry[Received]]) -> list[int]:
+    """Return the seqs of the edits among what executions looked at."""
+    seqs = list[int]()
+    for found in received:
+        if found.key.rpartition("/")[2].startswith(f"{NAME}#"):
+            seqs += found.event.inputs
+    return seqs
+
+
+def overtaking(execution: Execution) -> list[Entry[Heard]]:
+    """Return the edits for which the execution begins anew; none if anything of its answer was seen."""
+    began = cast(TurnBegan, execution.first.event)
+    if began.apart is not None or execution.thread == INNER or execution.is_shown:
+        return []
+    edits = edits_of(execution)
+    if not edits or len(taken_in(execution)) >= MOST_EDITS or _is_seen(execution):
+        return []
+    if only(StopAsked, [*execution.inputs, *execution.fresh()]):  # a stop ends it for good
+        return []
+    return edits
+
+
+def _is_seen(execution: Execution) -> bool:
+    """Return True if people may have seen something, or something was done that is not to be done twice."""
+    done = execution.entries(*SEEN, SpeechBegan, Unsaid)
+    unsaid = {entry.cause for entry in only(Unsaid, done)}
+    for entry in done:
+        if isinstance(entry.event, SEEN):
+            return True
+        begun_before = isinstance(entry.event, SpeechBegan) and entry.seq < execution.epoch
+        if begun_before and entry.seq not in unsaid:  # a former attempt may have shown it
+            return True
+    return False
+
+
+def in_their_place(said: Sequence[Entry[Said]], edits: Sequence[Entry[Heard]]) -> list[Entry[Said]]:
+    """Return the messages that are answered, with the words of these edits where they have some."""
+    newest = {entry.event.ts: entry for entry in as_it_reads(edits)}
+    answered = list[Entry[Said]]()
+    for entry in said:
+        edit = newest.get(entry.event.ts)
+        if edit and isinstance(entry.event, Message):
+            words = edit.event
+            event = replace(entry.event, text=words.text, name=words.name, files=words.files, note=words.note)
+            answered.append(replace(entry, seq=edit.seq, key=edit.key, event=event))
+        else:
+            answered.append(entry)
+    return answered
