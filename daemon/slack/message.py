@@ -34,8 +34,8 @@ class Message:
     `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
     `text` is what they wrote, `rest` what they show with it: a forwarded message, a table, a preview.
     `name` is what a bot calls itself, `profile` what a person is called then. `change` is empty, edited or
-    deleted; `changed` the ts of that, `told` that of the event about an edit: edits of one second may have the
-    same `changed`.
+    deleted; `changed` the ts of that, `told` that of the event about an edit: edits of one second may have
+    the same `changed`.
     """
 
     channel: str
