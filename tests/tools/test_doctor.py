@@ -281,7 +281,7 @@ async def test_as_a_command_it_says_a_line_each_and_no_link_once_an_app_is_conne
         out, err = await process.communicate()
     lines = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 17
+    assert [text[:2] for text in lines] == ["✓ "] * 19
     for word in ("secret", "new_app", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()
 
