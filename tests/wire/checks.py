@@ -26,6 +26,7 @@ from daemon.kinds import (
     TurnEnded,
     moment,
 )
+from daemon.project import root
 from daemon.rules import verify
 from rehearsal.people import SOUL, TEAM
 from rehearsal.workspace_store import open_store, ts_of
@@ -40,6 +41,8 @@ SAID = "You said: "
 
 WORD = re.compile(r"\bw(\d+)\b")
 HALF = " …"
+HALF_SAID = (root() / "prompts/sentences/half_said.md").read_text(encoding="utf-8").strip()
+"""What is recorded of a message whose words nobody knows any more."""
 """How a message ends whose answer broke off; another one answers."""
 NO_MORE = "I have reached the limit"
 """How the sentence begins which says that a bound lets it answer no more."""
@@ -166,6 +169,8 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
         (entry.event.ts, f"{entry.event.text}{answers.get(entry.seq, '')}") for entry in journal.kind(Spoken)
     ]
     assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
+    half = {ts for ts, text in spoken if text == HALF_SAID}  # it stands as it was when a kill cut it off
+    standing = {(ts, HALF_SAID if ts in half and text.endswith(HALF) else text) for ts, text in standing}
     assert standing == {*spoken}, f"unknown {standing - {*spoken}}, and gone { ({*spoken} - standing) }"
 
 
@@ -245,8 +250,8 @@ def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[st
     In a storm what comes during a run, also one that another conversation of its DM wants, or while no
     model can be reached, is heard as it comes.
     """
-    for root in {message.root for message in said}:
-        talk = [message for message in said if message.root == root]
+    for began in {message.root for message in said}:
+        talk = [message for message in said if message.root == began]
         answers = [message for message in talk if message.user == SOUL.user]
         texts = [answer.text for answer in answers if not answer.text.endswith(HALF)]
         aside = {line.text for line in scenario.lines if not line.answered}
