@@ -122,7 +122,10 @@ async def test_a_report_ends_when_a_call_succeeds(stage: Stage) -> None:
     await overhears(stage)
     assert len(await reports(stage)) == 1
     stage.model.faults.all_off()
-    await say(stage, "carol", CAROL, "Are you there?")
+    await stage.post("carol", CAROL, "Are you there?")
+    await passing(stage, 60, step=10)
+    await stage.settled()
+    await overhears(stage)
     _, said = await stage.health()
     assert (said["ok"], said["wrong"], said["reports"]) == (True, [], [])
     assert (await header(stage))["wrong"] == []

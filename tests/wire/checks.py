@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
@@ -64,9 +64,9 @@ class Shown:
 
 def verdict(home: Path, scenario: Scenario) -> str | None:
     """What is wrong at the end of this scenario, in a sentence; None when nothing is."""
-    said = shown(home)
     try:
         with reading(home / "journal.db", SOUL_KINDS) as journal:
+            said = _with_halves(journal, shown(home))
             _check_journal(journal)
             _check_heard(journal, said, scenario)
             _check_claimed(journal, said)
@@ -161,6 +161,22 @@ def _check_heard(journal: Reading, said: Sequence[Shown], scenario: Scenario) ->
     assert not lost, f"lost: {lost}"
 
 
+def _half_said(journal: Reading) -> frozenset[str]:
+    """The messages that stand as they were when a kill cut them off."""
+    return frozenset(one.event.ts for one in journal.kind(Spoken) if one.event.text == HALF_SAID)
+
+
+def _with_halves(journal: Reading, said: Sequence[Shown]) -> Sequence[Shown]:
+    """Each of them as one that broke off, also where Slack took no last sign of it."""
+    half = _half_said(journal)
+    return [
+        replace(one, text=one.text.removesuffix(HALF) + HALF)
+        if one.user == SOUL.user and one.ts in half
+        else one
+        for one in said
+    ]
+
+
 def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
     """What stands in Slack is what the journal says was spoken: each message once, word for word."""
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
@@ -169,8 +185,8 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
         (entry.event.ts, f"{entry.event.text}{answers.get(entry.seq, '')}") for entry in journal.kind(Spoken)
     ]
     assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
-    half = {ts for ts, text in spoken if text == HALF_SAID}  # it stands as it was when a kill cut it off
-    standing = {(ts, HALF_SAID if ts in half and text.endswith(HALF) else text) for ts, text in standing}
+    half = _half_said(journal)
+    standing = {(ts, HALF_SAID if ts in half else text) for ts, text in standing}
     assert standing == {*spoken}, f"unknown {standing - {*spoken}}, and gone { ({*spoken} - standing) }"
 
 
