@@ -132,7 +132,7 @@ class Sections:
                 self._mark(token)
 
     def _end_transcript(self, mark: Mark) -> None:
-        """Before a tag that may close a public section: was its text one about tags?"""
+        """Restore the mentions of tags before a tag that may close a public section."""
         if mark.name not in self._private and mark.name == self._section:
             self._restore_mentions()
 

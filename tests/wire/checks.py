@@ -41,9 +41,9 @@ SAID = "You said: "
 
 WORD = re.compile(r"\bw(\d+)\b")
 HALF = " …"
+"""How a message ends whose answer broke off; another one answers."""
 HALF_SAID = (root() / "prompts/sentences/half_said.md").read_text(encoding="utf-8").strip()
 """What is recorded of a message whose words nobody knows any more."""
-"""How a message ends whose answer broke off; another one answers."""
 NO_MORE = "I have reached the limit"
 """How the sentence begins which says that a bound lets it answer no more."""
 RUN = "work out"
