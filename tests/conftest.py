@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -80,4 +81,11 @@ def pytest_make_collect_report(
                 report.outcome = "skipped"
                 reason = f"Skipped: {tool} is not here: pip install -r requirements-dev.txt"
                 report.longrepr = (str(collector.path), 1, reason)
+                _forget_half_a_module(collector)
     return report
+
+
+def _forget_half_a_module(collector: pytest.Collector) -> None:
+    # pytest leaves it in sys.modules: who imports from it would miss a name, and not the tool.
+    path = collector.path.relative_to(collector.config.rootpath).with_suffix("")
+    sys.modules.pop(".".join(path.parts), None)

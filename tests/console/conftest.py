@@ -1,16 +1,10 @@
-"""One browser for all tests of the page that run in this process."""
+"""The browser of the page's tests, if the library that drives it is installed."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from functools import partial
+from importlib.util import find_spec
 
-import pytest_asyncio
+if find_spec("playwright"):  # without it, the modules that need the browser are skipped, and the others run
+    from tests.console.one_browser import browser
 
-from tests.console.browser import Browsing, launched, lent
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser() -> AsyncIterator[Browsing]:
-    async with launched() as profile:
-        yield partial(lent, profile)
+    __all__ = ["browser"]
