@@ -5,7 +5,7 @@ WORKDIR /app
 COPY requirements.lock ./
 RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
 
-COPY config.py manifest.json soul.md ./
+COPY LICENSE config.py manifest.json soul.md ./
 COPY prompts prompts
 COPY playbooks playbooks
 COPY actions actions
