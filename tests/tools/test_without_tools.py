@@ -33,10 +33,15 @@ def test_tests_that_need_a_missing_tool_are_skipped_and_the_others_collected(tmp
     # test_pdf imports test_loading, which is collected before it; test_metrics needs no tool.
     tests = ("console/test_page", "console/test_metrics", "documents/test_loading", "documents/test_pdf")
     wanted = [f"tests/{test}.py" for test in tests]
-    collect = ["-m", "pytest", "-p", "no_tools", "-p", "no:hypothesispytest", "--collect-only", "-rs", *wanted]
+    collect = ["-m", "pytest", "-p", "no_tools", "-p", "no:hypothesispytest", "--collect-only", "-rs"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     run = subprocess.run(
-        [sys.executable, *collect], cwd=root(), env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, *collect, *wanted],
+        cwd=root(),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert run.returncode == 0, run.stdout
     skipped = re.findall(r"SKIPPED .*?(\w+)\.py:1: (\w+) is not here: pip install -r (\S+)", run.stdout)
