@@ -45,6 +45,8 @@ INTERRUPTED = 128 + signal.SIGINT
 def main() -> int:
     """Run a command; returns its exit status."""
     keep_private()
+    for stream in (sys.stdout, sys.stderr):
+        printable.never_fail(stream)
     asked = commands().parse_args()
     begin_log("warning", "text")
     try:
@@ -67,6 +69,9 @@ def commands() -> argparse.ArgumentParser:
     """What can be asked for; each command's function stands in `command`."""
     parser = argparse.ArgumentParser(prog="python -m daemon", description="A soul for a Slack workspace.")
     parser.set_defaults(command=_run)
+    parser.add_argument(
+        "--version", action="store_const", dest="command", const=_version, help="print the version, and exit"
+    )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
@@ -256,6 +261,12 @@ def _settings_table(_: argparse.Namespace) -> int:
     return _printed(table())
 
 
+def _version(_: argparse.Namespace) -> int:
+    from daemon.project import version
+
+    return _printed(f"soul daemon {version()}\n")
+
+
 def _printed(page: str) -> int:
     _like_a_filter()
     print(page, end="")
@@ -349,10 +360,8 @@ def _written(path: Path | None) -> Iterator[TextIO]:
 
 
 def _like_a_filter() -> None:
-    """End in silence when nobody reads on, and write what the terminal cannot show as a mark."""
+    """End in silence when nobody reads on."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
+from typing import TextIO
+
+IN_ASCII = {"✓": "ok", "✗": "X", "…": "...", "·": "-", "→": "->", "█": "#", "░": "."}
+"""Characters of our own texts, and what stands for them on a terminal that lacks them."""
 
 
 def one_line(text: str) -> str:
@@ -26,6 +32,23 @@ def json_line(value: object) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+
+
+def never_fail(stream: TextIO | None) -> None:
+    """Make a stream print a substitute for each character that its encoding lacks, where it would raise.
+
+    `None` is what Python has for a stream that is closed at its start; nothing is done then.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        codecs.register_error("substitute", _substitute)
+        stream.reconfigure(errors="substitute")
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(IN_ASCII.get(one, "?") for one in lacking), error.end
 
 
 def _written_out(character: str) -> str:

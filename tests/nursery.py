@@ -56,7 +56,8 @@ def keep(order: dict[str, Any], out: int, err: int, fate: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)
-    sys.stdout = os.fdopen(1, "w", closefd=False)  # what it was may have been another kind of file
+    sys.stdout = os.fdopen(1, "w", closefd=False)  # what they were may have been another kind of file
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
     os.closerange(3, MANY)
     os.environ.clear()
     os.environ.update(order["env"])

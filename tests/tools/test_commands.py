@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -106,6 +107,26 @@ def test_trace_prints_a_thread_in_a_terminal_that_knows_ascii_only(talked: Path)
     status, said, wrong = run("trace", "D0ALICE0001:1790000000.000000", "--journal", str(talked), LC_ALL="C")
     assert (status, wrong) == (0, "")
     assert "Hello, Alice." in said
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_check_marks_what_is_well_and_what_is_not_in_a_terminal_without_the_marks(
+    tmp_path: Path, encoding: str
+) -> None:
+    for folder in ("prompts", "playbooks"):
+        shutil.copytree(root() / folder, tmp_path / folder)
+    (tmp_path / "soul.md").write_text("A soul.", encoding="utf-8")
+    (tmp_path / "playbooks" / "bad.md").write_text("", encoding="utf-8")
+    status, said, wrong = run("check", str(tmp_path), PYTHONIOENCODING=encoding)
+    assert (status, wrong) == (1, "")
+    assert {line.split()[0] for line in said.splitlines()} == {"X", "ok"}
+    assert not {"✓", "✗", "?"} & {*said}
+
+
+def test_version_is_printed_without_keys_and_nothing_is_started() -> None:
+    status, said, wrong = run("--version")
+    assert (status, wrong) == (0, "")
+    assert re.fullmatch(r"soul daemon 0\.1\.0( \([0-9a-f]{12}\))?\n", said)
 
 
 @SOAK

@@ -24,7 +24,7 @@ from rehearsal.people import ECHO, SOUL
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.soak import SOAK, later
-from tests.stories.process import into, running, start
+from tests.stories.process import into, running, start, start_anew
 from tests.stories.stage import ALICE, Stage, staged
 from tests.tools.forgery import opened
 
@@ -295,6 +295,15 @@ async def test_each_bad_key_is_a_line_also_for_a_program(tmp_path: Path) -> None
     assert said["ok"] is False
     assert said["create_app"].startswith("https://api.slack.com/apps?new_app=1"), "no app is connected"
     assert wrong == ["PORT", "BUDGET_DAILY_USD", "CONSOLE_TOKEN"]
+
+
+async def test_doctor_prints_every_line_in_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:
+    process = await start_anew(tmp_path, "doctor", PYTHONIOENCODING="ascii", PORT="0")
+    out, err = await process.communicate()
+    *lines, _, link = out.decode("ascii").splitlines()
+    assert (process.returncode, err) == (0, b"")
+    assert {line[:3] for line in lines} == {"ok "}
+    assert link.startswith("https://api.slack.com/apps")
 
 
 async def test_a_token_that_others_could_guess_is_told_with_how_to_make_a_better_one(tmp_path: Path) -> None:
