@@ -28,6 +28,15 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 UNIT = ROOT / "examples" / "soul.service"
 
 
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks" / "README.md"]
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors that a page's headings have on GitHub."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 def section(title: str) -> str:
     """A part of the README."""
     return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
@@ -45,8 +54,18 @@ def test_the_rows_of_the_readme_stand_in_the_page_of_settings() -> None:
     assert [row for row in rows if row not in table().splitlines()] == []
 
 
-def test_the_readme_is_short_before_it_turns_to_engineers() -> None:
-    assert len(README.partition("\n## For engineers")[0].split()) < 1_500
+def test_readme_has_at_most_1200_words_and_the_changelog_forty_lines() -> None:
+    assert len(README.split()) <= 1_200
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 40
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_to_files_and_headings_that_exist(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text(encoding="utf-8"))
+    for path, heading in links:
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not heading or heading in headings(target), f"{page.name} links to #{heading}"
 
 
 async def test_the_steps_into_slack_quote_what_is_said_then(tmp_path: Path) -> None:
