@@ -186,6 +186,9 @@ class Turn(Protocol):
     def learned(self, person: str) -> tuple[int, str]:
         """What was learned here about this person: the seq of the entry (0: none), and its text."""
 
+    def said_with(self, person: str) -> Sequence[Memory]:
+        """What this person has said in this conversation, and the soul to them; nothing that others said."""
+
     @property
     def owners(self) -> Sequence[str]:
         """The ids of those who own the soul, in order."""

@@ -6,6 +6,7 @@ It is read person by person: a turn waits for those alone who speak in it.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from daemon.knowledge.channel_audiences import ChannelAudiences, ChannelId, chan
 from daemon.knowledge.places import Places, may_know
 from daemon.knowledge.projection import PartialProjection
 
+QUOTED = re.compile(r"^[\s*•-]*(?P<name>\S.{0,100}?) said: [“\"].*[”\"]\s*$")
+"""A line that quotes somebody: earlier rehearsed models noted what others had said, too."""
 MOST = 5
 """Models of one person that are used together: this channel's, and the newest of others."""
 
@@ -39,6 +42,8 @@ class PersonKnowledge:
 
     def __init__(self) -> None:
         self.chains: dict[ChannelId, Chain] = {}
+        self.names: dict[str, int] = {}
+        """What they were called, in small letters, and the entry that says so first."""
 
     def correct(self, seq: int, right: Corrected) -> None:
         """The person says how it is to read: that counts where the model did."""
@@ -50,6 +55,7 @@ class PersonKnowledge:
 
     def learn(self, seq: int, thread: str, learned: PersonLearned, channel: ChannelId | None) -> None:
         """Something was learned in this channel."""
+        self.names.setdefault(learned.name.casefold(), seq)
         if channel is None or not learned.text:  # no text: it was forgotten
             return
         chain = self.chains.setdefault(channel, Chain(thread=thread))
@@ -97,7 +103,20 @@ class PersonModels(PartialProjection):
                 found.append((channel == here, last))
         found.sort(reverse=True)
         entries = self.journal.many([seq for _, seq in found[:MOST]])
-        return [entry.event.text for entry in entries if entry.event.text]
+        texts = [self.text(entry, before) for entry in entries]
+        return [text for text in texts if text]
+
+    def text(self, entry: Entry[PersonLearned | Corrected], before: int = ALWAYS) -> str:
+        """Return what this entry says of its person, without lines that quote somebody else.
+
+        What the person themselves corrected reads as they wrote it.
+        """
+        event = entry.event
+        if isinstance(event, Corrected):
+            return event.text
+        names = {event.name.casefold()}
+        names.update(name for name, seq in self._of(event.person).names.items() if seq < before)
+        return without_others(event.text, names)
 
     def known(
         self, said: Iterable[Entry[Said]], thread: str, before: int = ALWAYS
@@ -120,7 +139,7 @@ class PersonModels(PartialProjection):
         seq = _last(self._learned(person, thread), before)
         if not seq:
             return 0, ""
-        return seq, self.journal.at(seq).event.text
+        return seq, self.text(self.journal.at(seq), before)
 
     def stands(self, entry: Entry[PersonLearned]) -> bool:
         """Does this model count? Not if another was learned in its channel since the one it was made from.
@@ -174,6 +193,16 @@ def _add(known: PersonKnowledge, entry: Entry[Any], channel: ChannelId | None) -
         known.correct(entry.seq, entry.event)
     else:
         known.learn(entry.seq, entry.thread, entry.event, channel)
+
+
+def without_others(notes: str, names: Collection[str]) -> str:
+    """Return these notes without the lines that quote somebody who has none of these names (casefolded)."""
+    return "\n".join(line for line in notes.split("\n") if not _quotes_another(line, names))
+
+
+def _quotes_another(line: str, names: Collection[str]) -> bool:
+    found = QUOTED.match(line)
+    return found is not None and found["name"].casefold() not in names
 
 
 def _last(seqs: Sequence[int], before: int) -> int:

@@ -16,7 +16,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Corrected, NotesShown, Opened, Remembered, Said
+from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
 from daemon.knowledge.naming import Naming
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Channel
@@ -85,7 +85,8 @@ class Recollections(Projection):
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
         noted = [self._known(note.versions, self._places.of(note.thread)) for note in notes]
         recorded = await self._records.about(self._naming.names(person), thread)
-        return sorted([*learned, *noted, *recorded], key=attrgetter("first"))
+        known = [note for note in (*learned, *noted, *recorded) if note.text]
+        return sorted(known, key=attrgetter("first"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
@@ -129,9 +130,10 @@ class Recollections(Projection):
 
     def _known(self, versions: Sequence[int], channel: Channel | None) -> KnownNote:
         entry = self.journal.at(versions[-1])
-        known = KnownNote(
-            seq=entry.seq, first=versions[0], text=entry.event.text, place="", audience="", at=entry.at
-        )
+        text = entry.event.text
+        if isinstance(entry.event, PersonLearned):
+            text = self._models.text(entry)
+        known = KnownNote(seq=entry.seq, first=versions[0], text=text, place="", audience="", at=entry.at)
         if channel is None:
             return known
         return replace(known, place=channel.name, audience=channel.audience)

@@ -1,4 +1,4 @@
-"""Learns about a person, when nobody waits: notes of a few lines, made anew from what is said here."""
+"""Learns about a person, when nobody waits: notes of a few lines, made anew from what they have said here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.learned(person)
     asked = worded(turn, "prompts/learn", person=plain(name), notes=fenced(notes) or NOTHING)
-    memory = working_memory(_recent(turn.memory.conversation))
+    memory = working_memory(_recent(turn.said_with(person)))
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=quiet(turn))
     text = (learned or "")[:MOST]
     if text and text not in (notes, NOTHING):

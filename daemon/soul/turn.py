@@ -200,6 +200,20 @@ class Turn(Voice):
         """What was learned here about someone: the entry's seq, and its text."""
         return self.world.people.base(person, self.thread, self.number)
 
+    def said_with(self, person: str) -> Sequence[Memory]:
+        """Return what this person has said here, with what the soul said as long as nobody else did."""
+        here = [memory for memory in self.memory.conversation if memory.seq]
+        entries = {entry.seq: entry for entry in self.journal.many([memory.seq or 0 for memory in here])}
+        said: list[Memory] = []
+        theirs = True
+        for memory in here:
+            event = entries[memory.seq or 0].event
+            if isinstance(event, Said):
+                theirs = event.user == person
+            if theirs and (isinstance(event, Said) or memory.role == "assistant"):
+                said.append(memory)
+        return said
+
     def facts(self) -> Facts | None:
         """What this execution has done, or if it is beside the thread's matter, the one before it."""
         journal = self.journal
