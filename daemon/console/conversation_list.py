@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
@@ -20,11 +20,29 @@ from daemon.console.search import has_all
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
-from daemon.kinds import Opened, Said, Spoken, TurnBegan, TurnEnded
+from daemon.kinds import (
+    ANSWERED,
+    OWN_WORDS,
+    TOO_LATE,
+    Heard,
+    Message,
+    Opened,
+    Press,
+    Said,
+    Spoken,
+    StopAsked,
+    TurnBegan,
+    TurnEnded,
+)
 
 TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
+TO_THE_SOUL = frozenset({Message.kind, Press.kind, StopAsked.kind})
+"""What somebody says, presses or stops: whoever does that speaks to the soul."""
+READ_LATE = frozenset({TOO_LATE, ANSWERED})
+"""Notes of what was said to the soul, and is only remembered. All else that it heard was not for it."""
 FAILED = frozenset({"failed", "abandoned"})
 """The outcomes of a turn that was given up."""
+NOBODY: Set[str] = frozenset()
 CHOICES = 500
 """People and channels that one may choose among, the latest ones."""
 MANY = 1_000
@@ -33,18 +51,25 @@ MANY = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """One of them. `first`, `words` and `last` are entries: its first message, the last words in it, and the
-    last of all that is folded here. `people` are ids; `outcome` is how its last turn ended."""
+    """One of them; `user` is who wrote its first message, or whose DM it is. `first` and `words` are entries:
+    the first and the last words between people and the soul; `last` is the last of all that is folded here.
+
+    `asker` is the id of who spoke to the soul first (empty: the soul began), `people` of all who spoke to it,
+    and `present` of all whose words it read there. `outcome` is how its last turn ended.
+    """
 
     thread: str
     channel: str
+    user: str
     where: str
     place: str
     at: float
     last: int
     first: int = 0
     words: int = 0
+    asker: str = ""
     people: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
     process: str = ""
     turns: int = 0
     outcome: str = ""
@@ -57,7 +82,7 @@ class Conversation:
 
 @dataclass(slots=True, kw_only=True)
 class Talks:
-    """In how many conversations somebody takes part, and when the last of them went on."""
+    """In how many conversations somebody has spoken to the soul, and when the last of them went on."""
 
     count: int = 0
     at: float = 0.0
@@ -65,9 +90,9 @@ class Talks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which of them: only those with this person, in this channel, in this process; `state` is failed or
-    waits; `words` stand in the names of people and places, or the thread is one of `found`. Those whose last
-    entry is before `before`, `limit` of them."""
+    """Which of them: only those in which this person spoke to the soul, in this channel, in this process;
+    `state` is failed or waits; `words` stand in the names of people and places, or the thread is one of
+    `found`. Those whose last entry is before `before`, `limit` of them."""
 
     person: str
     channel: str
@@ -83,7 +108,7 @@ class Conversations(Fold):
     """All conversations of a journal."""
 
     kinds = (Opened, Said, Spoken, TurnBegan, TurnEnded)
-    paths = ("$.user", "$.name", "$.bot", "$.process", "$.apart", "$.outcome")
+    paths = ("$.user", "$.name", "$.chosen", "$.bot", "$.note", "$.process", "$.apart", "$.outcome")
 
     def get(self, thread: str) -> Conversation | None:
         """The conversation of this thread, or of the one that it is a branch of; of one that was not read so
@@ -108,14 +133,34 @@ class Conversations(Fold):
         """Where it is, for a list: `#general`, `DM with Alice`."""
         if one.where != "dm":
             return one.place
-        names = self._names(one)
-        if not names:
+        name = self.names.get(one.user, "")
+        if not name:
             return one.place
-        return f"DM with {', '.join(names)}"
+        return f"DM with {name}"
 
     def _names(self, one: Conversation) -> list[str]:
-        """What those who are there are called, as far as is known."""
+        """What those who spoke to the soul there are called, as far as is known."""
         return [self.names[person] for person in sorted(one.people) if person in self.names]
+
+    def whose(self, name: str, thread: str) -> str:
+        """The person of this name in this conversation, else the only one of all; empty where unsure."""
+        called = self.may_mean(name)
+        if len(called) > 1:
+            one = self.get(thread)
+            present = one.present if one else NOBODY
+            called = called & present
+        if len(called) != 1:
+            return ""
+        [person] = called
+        return person
+
+    def may_mean(self, name: str) -> Set[str]:
+        """All who were ever called so."""
+        return self._called.get(name.casefold(), NOBODY)
+
+    def names_of(self, person: str) -> Collection[str]:
+        """What this person was called whenever they said something, in small letters."""
+        return self._names_of.get(person, ())
 
     def choices(self) -> Mapping[str, Any]:
         """What one may choose among: people and channels, id to name, and processes."""
@@ -146,7 +191,7 @@ class Conversations(Fold):
         return not asked.words or one.thread in asked.found or self._named(one, asked.words)
 
     def _named(self, one: Conversation, words: Collection[str]) -> bool:
-        """Do all these words stand in what it is called, or in who is there?"""
+        """Do all these words stand in what it is called, or in who spoke to the soul there?"""
         names = "\n".join([self.called(one), one.thread, *self._names(one)])
         return has_all(names, words)
 
@@ -158,9 +203,14 @@ class Conversations(Fold):
         self._older: dict[str, Conversation] = {}
         """By thread, the others, in which something was written last at the beginning."""
         self.names: dict[str, str] = {}
-        """What people are called, by id."""
+        """What people and bots are called now, by id."""
+        self._called: defaultdict[str, set[str]] = defaultdict(set)
+        """Who was ever called so, in small letters."""
+        self._names_of: defaultdict[str, set[str]] = defaultdict(set)
         self.talks: dict[str, Talks] = {}
-        """By the ids of people."""
+        """By the ids of those who spoke to the soul."""
+        self.bots = set[str]()
+        """Those of them that are no people."""
         self._channels: dict[str, Conversation] = {}
         """The latest conversation of each channel."""
         self._processes = Counter[str]()
@@ -186,11 +236,12 @@ class Conversations(Fold):
         one.at = row.at
         for person in one.people:
             self.talks[person].at = row.at
-        if row.kind == Spoken.kind:
+        if row.kind == Spoken.kind or _is_to_the_soul(row):
+            if not one.first:
+                one.first = row.seq
+                one.asker = _speaker(row)
             one.words = row.seq
-        elif _is_said(row):
-            one.words = row.seq
-            one.first = one.first or row.seq
+        if _is_said(row):
             self._hear(one, row, newer=True)
         elif row.kind in TURNS and row.thread == root:
             self._turn(one, row, newer=True)
@@ -203,27 +254,41 @@ class Conversations(Fold):
             one.last = row.seq
             one.at = row.at
             self._channels.setdefault(one.channel, one)
-        if row.kind == Spoken.kind:
-            one.words = one.words or row.seq
-        elif _is_said(row):
-            one.words = one.words or row.seq
+        if row.kind == Spoken.kind or _is_to_the_soul(row):
             one.first = row.seq
+            one.asker = _speaker(row)
+            one.words = one.words or row.seq
+        if _is_said(row):
             self._hear(one, row, newer=False)
         elif row.kind in TURNS and row.thread == root:
             self._turn(one, row, newer=False)
 
     def _hear(self, one: Conversation, row: FoldedRow, *, newer: bool) -> None:
-        """Somebody said something there, or pressed something."""
+        """Somebody said something there, or pressed something. Words without a name were forgotten."""
         person, name = row.fields["$.user"], row.fields["$.name"]
-        if not person or row.fields["$.bot"]:
+        if not (person and name) or row.fields["$.note"] == OWN_WORDS:
             return
-        if person not in one.people:
-            one.people.add(person)
-            talks = self.talks.setdefault(person, Talks())
-            talks.count += 1
-            talks.at = max(talks.at, one.at)
-        if name and (newer or person not in self.names):
+        one.present.add(person)
+        self._name(person, row, newer=newer)
+        if person in one.people or not _is_to_the_soul(row):
+            return
+        one.people.add(person)
+        talks = self.talks.setdefault(person, Talks())
+        talks.count += 1
+        talks.at = max(talks.at, one.at)
+
+    def _name(self, person: str, row: FoldedRow, *, newer: bool) -> None:
+        name = row.fields["$.name"]
+        if name == person:  # Slack had not said the name by then
+            return
+        if newer or person not in self.names:
             self.names[person] = name
+        if row.fields["$.bot"]:
+            self.bots.add(person)
+            return
+        for called in {name.casefold(), (row.fields["$.chosen"] or name).casefold()}:
+            self._called[called].add(person)
+            self._names_of[person].add(called)
 
     def _turn(self, one: Conversation, row: FoldedRow, *, newer: bool) -> None:
         """A turn of it began or ended. An afterthought has a process of its own."""
@@ -249,6 +314,7 @@ def _begun(opened: Entry[Opened]) -> Conversation:
     return Conversation(
         thread=opened.thread,
         channel=place.channel,
+        user=place.user,
         where=place.where,
         place=place.place,
         at=opened.at,
@@ -257,7 +323,19 @@ def _begun(opened: Entry[Opened]) -> Conversation:
 
 
 def _is_said(row: FoldedRow) -> bool:
-    return row.kind not in TURNS and row.kind != Opened.kind
+    return row.kind not in TURNS and row.kind not in (Opened.kind, Spoken.kind)
+
+
+def _is_to_the_soul(row: FoldedRow) -> bool:
+    """True for what people say to the soul, press or stop; not for what it only reads, or hears."""
+    if row.kind == Heard.kind:
+        return row.fields["$.note"] in READ_LATE
+    return row.kind in TO_THE_SOUL
+
+
+def _speaker(row: FoldedRow) -> str:
+    """The id of who said it; empty for the soul."""
+    return row.fields["$.user"] or ""
 
 
 def _by_name(named: tuple[str, str]) -> str:

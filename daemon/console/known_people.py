@@ -7,13 +7,14 @@ from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import PersonLearned
 from daemon.knowledge.channel_audiences import ChannelId, channel_of
+from daemon.knowledge.person_models import without_others
 
 
 class KnownPeople(Fold):
     """The channels in which something was learned of each person, by id."""
 
     kinds = (PersonLearned,)
-    paths = ("$.person", "$.text")
+    paths = ("$.person", "$.name", "$.text")
 
     def _clear(self) -> None:
         self.channels: dict[str, set[ChannelId]] = {}
@@ -24,7 +25,8 @@ class KnownPeople(Fold):
         return [row._replace(more=channel_of(journal, root_of(row.thread))) for row in rows]
 
     def _add(self, row: FoldedRow) -> None:
-        if row.more and row.fields["$.text"]:  # no text: it was forgotten
+        name, text = row.fields["$.name"], row.fields["$.text"]
+        if row.more and text and without_others(text, {name.casefold()}):  # no text: it was forgotten
             self.channels.setdefault(row.fields["$.person"], set()).add(row.more)
 
     def _add_older(self, row: FoldedRow) -> None:

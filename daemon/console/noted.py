@@ -2,56 +2,51 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from daemon.engine.event import Entry
+from daemon.engine.keys import root_of
 from daemon.kinds import Corrected, Remembered
 from daemon.knowledge.projection import Projection
 
 
 class Noted(Projection):
-    """The notes of all conversations. It holds names."""
+    """The notes of all conversations, by the name of whom they are about. It holds names."""
 
     kinds = (Remembered, Corrected)
 
-    def about(self, name: str) -> Sequence[int]:
-        """Return the entries that say what is noted about whoever is called so, as it reads now.
+    def about(self, name: str) -> Mapping[int, int]:
+        """Return the notes about whoever is called so: the entry of each, and that of how it reads now."""
+        return self._about.get(name.casefold(), {})
 
-        In the order in which it was first noted: what is corrected keeps its place.
-        """
-        return [now for _, now in sorted(self._about.get(name.casefold(), {}).items())]
+    @property
+    def count(self) -> int:
+        """How many notes there are."""
+        return len(self._threads)
 
-    def about_others(self, names: Collection[str], most: int) -> Sequence[int]:
-        """The newest of what is about none of these, in order: about somebody else, or about nobody."""
-        notes = chain.from_iterable(others.items() for others in self._others(names))
-        return [now for _, now in sorted(heapq.nlargest(most, notes))]
+    def names(self) -> Iterable[str]:
+        """Return the names that notes are about, in small letters; empty for those about nobody."""
+        return self._about.keys()
 
-    def count(self, name: str) -> int:
-        """How much is noted about whoever is called so."""
-        return len(self._about.get(name.casefold(), ()))
-
-    def count_others(self, names: Collection[str]) -> int:
-        """How much is noted about none of these."""
-        return sum(map(len, self._others(names)))
-
-    def _others(self, names: Collection[str]) -> list[Mapping[int, int]]:
-        known = {name.casefold() for name in names}
-        return [notes for name, notes in self._about.items() if name not in known]
+    def thread(self, note: int) -> str:
+        """Return the conversation in which this note was made."""
+        return self._threads[note]
 
     def _clear(self) -> None:
         self._about: dict[str, dict[int, int]] = {}
         """By the name in small letters: each note, and the entry that says how it reads now."""
         self._first: dict[int, tuple[str, int]] = {}
         """Of each of those entries: whom it is about, and the note."""
+        self._threads: dict[int, str] = {}
+        """The conversation of each note."""
 
     def _take(self, entry: Entry[Any]) -> None:
         event = entry.event
         if not event.text:  # it was forgotten
             return
         if isinstance(event, Remembered):
+            self._threads[entry.seq] = root_of(entry.thread)
             self._keep(entry.seq, event.about.casefold(), entry.seq)
         elif event.of in self._first:
             self._keep(entry.seq, *self._first[event.of])

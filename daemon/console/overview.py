@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
@@ -21,6 +21,7 @@ from daemon.console.conversation_list import Conversation, Conversations, Wanted
 from daemon.console.event_stream import cut, lines_of
 from daemon.console.known_people import KnownPeople
 from daemon.console.noted import Noted
+from daemon.console.notes_by_person import NotesByPerson
 from daemon.console.paging import Pages, Place
 from daemon.console.spending import Spending, Sum, day_of
 from daemon.engine.event import Entry
@@ -85,6 +86,7 @@ class Overview:
         self._conversations = Conversations(journal)
         self._spending = Spending(journal)
         self._noted = Noted(journal)
+        self._notes = NotesByPerson(self._noted, self._conversations)
         self._models = PersonModels(journal, places)
         self._people_known = KnownPeople(journal)
         self._reading = BackgroundReading(self._read, self._left, at_once, self._read_newest)
@@ -170,6 +172,7 @@ class Overview:
             "thread": one.thread,
             "where": one.where,
             "place": self._conversations.called(one),
+            "asker": self._whom(one.asker) if one.asker else None,
             "people": self._people(one.people),
             "at": one.at,
             "last": one.last,
@@ -259,17 +262,23 @@ class Overview:
     # People
 
     async def people(self) -> Told:
-        """Everybody whom it knows, those whom it knows best first; and how much it noted besides."""
+        """Everybody who spoke to it, or of whom it learned, those whom it knows best first; and how much it
+        noted besides."""
         left = await self._reading.still_reading()
-        met = self._conversations.talks
         known = self._people_known.channels
-        shown = heapq.nsmallest(MOST, met.keys() | known.keys(), key=self._rank)
+        met = self._met()
+        shown = heapq.nsmallest(MOST, met, key=self._rank)
         return {
             "still_reading": left,
             "people": [self._person(id, len(known.get(id, ()))) for id in shown],
-            "more": len(met.keys() | known.keys()) - len(shown),
-            "others": self._noted.count_others(self._names()),
+            "more": len(met) - len(shown),
+            "others": self._notes.count_others(met),
         }
+
+    def _met(self) -> Set[str]:
+        """The ids of those people. Bots are none."""
+        met = self._conversations.talks.keys() | self._people_known.channels.keys()
+        return met - self._conversations.bots
 
     def _rank(self, id: str) -> tuple[int, str]:
         """Whom it knows best comes first."""
@@ -286,29 +295,31 @@ class Overview:
             "threads": talks.count if talks else 0,
             "at": talks.at if talks else None,
             "known": known,
-            "noted": self._noted.count(name),
+            "noted": self._notes.count(id),
             **self._spending.of_person(id).told(),
         }
 
     async def person(self, id: str) -> Told:
         """What it knows of somebody, and noted; with no id, what it noted of nobody whom it met."""
         left = await self._reading.still_reading()
-        models: list[int] = []
+        models: list[Entry[Any]] = []
+        name = ""
         if id:
             await self._models.ready([id])
-            models = [chain.seqs[-1] for chain in self._models.chains(id)]
+            models = self._journal.sound([chain.seqs[-1] for chain in self._models.chains(id)])
             name = self._name(id)
-            notes = self._noted.about(name)
+            notes = self._notes.about(id)
             noted = len(notes)
         else:
-            name = ""
-            notes = self._noted.about_others(self._names(), NOTES)
-            noted = self._noted.count_others(self._names())
+            met = self._met()
+            notes = self._notes.about_others(met, NOTES)
+            noted = self._notes.count_others(met)
+        known = [self._text(entry, self._models.text(entry)) for entry in reversed(models)]
         return {
             "still_reading": left,
             "id": id,
             "name": name,
-            "known": self._texts(models),
+            "known": [one for one in known if one["text"]],
             "notes": self._texts(notes[-NOTES:]),
             "more": max(noted - NOTES, 0),
         }
@@ -316,14 +327,14 @@ class Overview:
     def _texts(self, seqs: Sequence[int]) -> Sequence[Told]:
         """What these entries say, the newest first, and where they were written."""
         entries = self._journal.sound(seqs)
-        return [self._text(entry) for entry in reversed(entries) if entry.event.text]
+        return [self._text(entry, entry.event.text) for entry in reversed(entries) if entry.event.text]
 
-    def _text(self, entry: Entry[Any]) -> Told:
+    def _text(self, entry: Entry[Any], text: str) -> Told:
         return {
             **self._place(entry.thread),
             "seq": entry.seq,
             "at": entry.at,
-            "text": entry.event.text,
+            "text": text,
             "about": getattr(entry.event, "about", ""),
         }
 
@@ -394,8 +405,8 @@ class Overview:
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, "Somebody")
 
-    def _names(self) -> Collection[str]:
-        return self._conversations.names.values()
-
     def _people(self, ids: Collection[str]) -> Sequence[Told]:
-        return [{"id": id, "name": self._name(id)} for id in sorted(ids)]
+        return [self._whom(id) for id in sorted(ids)]
+
+    def _whom(self, id: str) -> Told:
+        return {"id": id, "name": self._name(id)}

@@ -19,7 +19,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Said, Spoken
+from daemon.kinds import Said, Spoken, is_context
 
 Span = Callable[..., list[int]]
 """Which entries there are, of those that are paged through."""
@@ -79,7 +79,8 @@ class Pages:
             return await self._journal.apart(partial(self._search, place=place))
 
     async def said_in(self, place: Place) -> Collection[str]:
-        """The conversations in which somebody said all these words: those of one such page."""
+        """The conversations in which somebody said all these words: those of one such page. What only stood
+        above a call was said elsewhere."""
         async with self._searching:
             return await self._journal.apart(partial(self._said_in, place=place))
 
@@ -89,6 +90,8 @@ class Pages:
         for text in self._search(past, place).entries:
             entry = json.loads(text)
             is_said = entry["kind"] in past.kinds.names([Said, Spoken])
+            if is_context(entry["key"]):
+                continue
             if is_said and has_all(entry["body"]["text"], words):  # an id is nothing that is said
                 found.add(root_of(entry["thread"]))
         return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Corrected, Message, ModelCall, Remembered, TurnBegan
+from daemon.kinds import SOUL_KINDS, Corrected, Heard, Message, ModelCall, Remembered, Spoken, TurnBegan
 from rehearsal.people import ALICE, BOB, CAROL
 from tests.clock import FakeClock
 from tests.console.lived_in import DAY, GENERAL, OPS, Diary, write_a_life
@@ -97,6 +97,30 @@ async def test_a_row_says_what_is_to_be_known_of_it(tmp_path: Path) -> None:
         choices = (await told(site, "threads"))["choices"]
         assert [*choices["people"].values()] == ["Alice", "Bob", "Carol"]
         assert choices["channels"][GENERAL] == "#general"
+
+
+async def test_where_the_soul_began_nobody_asked(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        thread = await diary.open(ALICE, GENERAL)
+        await diary.write(thread, Spoken(ts="1.1", text="Good morning!"))
+        for one in (BOB, ALICE):
+            await diary.talk(thread, one, f"Hello from {one.name}.", "How are you?")
+        [row] = (await told(site, "threads"))["threads"]
+        assert (row["asker"], row["began"]) == (None, "Good morning!")
+        assert {one["name"] for one in row["people"]} == {"Alice", "Bob"}
+
+
+async def test_what_was_read_too_late_to_be_answered_was_said_to_the_soul(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        thread = await diary.open(ALICE)
+        for person, note in ((ALICE, "not answered"), (BOB, ""), (BOB, "edited"), (CAROL, "answered before")):
+            heard = Heard(user=person.id, name=person.name, text=person.name, ts="1.1", note=note)
+            await diary.write(thread, heard, author=person.id)
+        [row] = (await told(site, "threads"))["threads"]
+        assert (row["asker"]["name"], row["began"]) == ("Alice", "Alice")
+        assert {one["name"] for one in row["people"]} == {"Alice", "Carol"}
 
 
 async def test_what_comes_later_is_there_at_the_next_look(tmp_path: Path) -> None:

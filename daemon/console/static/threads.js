@@ -11,6 +11,8 @@ import { Unread } from "./unread.js";
 const PAGE = 40;
 const MOST = 200;
 const TYPING = 250;
+/** Names that stand in a row besides that of who asked. */
+const FEW = 3;
 const STATES = { "": "Any", unread: "Unread", waits: "Waiting", failed: "Failed" };
 const STEPS = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 /** The process that one need not be told of. */
@@ -145,8 +147,7 @@ export class Threads {
     const open = document.body.dataset.thread === thread.thread;
     if (open) this.unread.see(thread);
     const unread = this.unread.is(thread);
-    const [first] = thread.people;
-    const names = thread.people.map(({ name }) => name).join(", ") || "The soul";
+    const { asker } = thread;
     return el(
       "button",
       {
@@ -156,11 +157,11 @@ export class Threads {
         "aria-current": open ? "true" : null,
         onclick: () => this.open(thread),
       },
-      first ? avatar(first) : avatar({ id: "soul", name: " " }, { soul: true }),
+      asker ? avatar(asker) : avatar({ id: "soul", name: " " }, { soul: true }),
       el(
         "span",
         { className: "what" },
-        el("span", { className: "who" }, el("b", {}, names), el("span", { className: "where" }, thread.where === "dm" ? "Direct message" : thread.place)),
+        el("span", { className: "who" }, ...speakers(thread), el("span", { className: "where" }, thread.where === "dm" ? "Direct message" : thread.place)),
         el("span", { className: "began" }, thread.began ? oneLine(thread.began) : "The soul spoke first."),
         thread.said && el("span", { className: "said" }, oneLine(thread.said)),
         el("span", { className: "facts" }, facts(thread)),
@@ -187,6 +188,17 @@ export class Threads {
     rows[Math.max(0, Math.min(rows.length - 1, there))]?.focus();
   }
 }
+
+/** Who asked, and who else spoke to the soul: no more than a few names, all of them for whoever points at it. */
+function speakers({ asker, people }) {
+  const others = people.filter(({ id }) => id !== asker?.id).map(({ name }) => name);
+  const named = others.length > FEW ? [...others.slice(0, FEW - 1), several(others.length - FEW + 1, "other")] : others;
+  const did = asker ? "asked" : "spoke first";
+  const rest = named.length ? `${did}; ${sentence(named)} joined` : did;
+  return [el("b", {}, asker?.name ?? "The soul"), el("span", { className: "joined", title: others.length > FEW ? sentence(others) : null }, rest)];
+}
+
+const sentence = (names) => new Intl.ListFormat("en").format(names);
 
 /** What is to be known of it at a glance. */
 function facts(thread) {
