@@ -23,16 +23,19 @@ from benchmarks.figure import Figure, table
 from benchmarks.ground import Ground, ground
 from benchmarks.lag import BREATH
 from benchmarks.lived import Lived, lived
+from daemon.console.answering import Answering
 from daemon.console.overview import Directory, Overview, Purse
 from daemon.console.overview_routes import mount_overview
 from daemon.console.routes import Console, mount
 from daemon.engine.clock import SystemClock
+from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS, reading
 from daemon.engine.worker import Worker
-from daemon.kinds import SOUL_KINDS
+from daemon.kinds import SOUL_KINDS, Asked
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.places import Places
+from daemon.ports import Choice
 from daemon.rules import verify
 from daemon.server import address, bind, serving
 from daemon.soul.soul_program import Soul
@@ -238,9 +241,15 @@ async def _shown(world: World) -> AsyncIterator[str]:
     app, listener, journal = web.Application(), bind("127.0.0.1", 0), world.journal
     mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
     purse = Purse(daily=5.0, now=world.clock.now)
-    mount_overview(app, Overview(journal, Places(journal), purse, (), Directory(called=_called, link=_link)))
+    answering = Answering(journal, (), _press)
+    directory = Directory(called=_called, link=_link)
+    mount_overview(app, Overview(journal, Places(journal), purse, answering, directory))
     async with serving(app, listener):
         yield address(listener)
+
+
+async def _press(_asked: Entry[Asked], _user: str, _choice: Choice) -> bool:
+    return False
 
 
 async def _called(_id: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.connections import models_of
+from daemon.console.answering import Answering
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
 from daemon.console.model_health import ModelHealth
@@ -77,7 +78,8 @@ class View:
         purse = Purse(daily=budget.daily, now=now)
         link = slack.link if settings.slack == "real" else _no_link
         directory = Directory(called=self._called, link=link)
-        self.overview = Overview(journal, slack.places, purse, settings.owner_user_ids, directory)
+        answering = Answering(journal, settings.owner_user_ids, slack.press)
+        self.overview = Overview(journal, slack.places, purse, answering, directory)
 
     def metrics(self) -> Metrics:
         """What the journal says, and how well the soul hears."""

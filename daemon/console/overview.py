@@ -16,6 +16,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
+from daemon.console.answering import NO_QUESTION, Answering, Refusal, label_of
 from daemon.console.background import AT_ONCE, BackgroundReading
 from daemon.console.conversation_list import Conversation, Conversations, Wanted
 from daemon.console.event_stream import cut, lines_of
@@ -24,10 +25,10 @@ from daemon.console.noted import Noted
 from daemon.console.notes_by_person import NotesByPerson
 from daemon.console.paging import Pages, Place
 from daemon.console.spending import Spending, Sum, day_of
-from daemon.engine.event import Entry
+from daemon.engine.event import Entry, only
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.kinds import INNER, Answered, Asked, Opened, TurnBegan
+from daemon.kinds import INNER, Answered, Asked, Opened, Spoken, TurnBegan
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 
@@ -46,7 +47,10 @@ MOST = 500
 PIECE = 50
 """Conversations that are told of in one go; between two goes everybody else may run."""
 
+NAMELESS = "Somebody"
+
 Told = Mapping[str, Any]
+NO_NAMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +71,20 @@ class Directory:
 
 
 class Overview:
-    """Tells of it. `owners` are ids of people."""
+    """Tells of it, to whoever may answer what `answering` says."""
 
     def __init__(
         self,
         journal: Journal,
         places: Places,
         purse: Purse,
-        owners: Collection[str],
+        answering: Answering,
         directory: Directory,
         at_once: int = AT_ONCE,
     ) -> None:
         self._journal = journal
         self._purse = purse
-        self._owners = owners
+        self._answering = answering
         self._directory = directory
         self._pages = Pages(journal)
         self._conversations = Conversations(journal)
@@ -190,19 +194,39 @@ class Overview:
     # Questions
 
     async def questions(self) -> Told:
-        """Those that are open, the oldest first, and those that were answered last."""
+        """Those that are open, the oldest first, those that were answered last, and who looks, if that is
+        known."""
         left = await self._reading.still_reading()
+        questions = self._questions()
+        names = await self._names_to_ask(questions)
         answered: list[Told] = []
         seqs = self._journal.seqs(Answered)[-LATELY * 4 :]
         for entry in reversed(self._journal.sound(seqs)):
-            told = self._answered(entry)
+            told = self._answered(entry, names)
             if told:
                 answered.append(told)
+        viewer = self._answering.viewer
         return {
             "still_reading": left,
-            "open": [self._asked(question) for question in self._questions()],
+            "viewer": {"id": viewer, "name": names[viewer]} if viewer else None,
+            "open": [self._open(question, names) for question in questions],
             "answered": answered[:LATELY],
         }
+
+    async def press(self, seq: int, value: str) -> Refusal | None:
+        """Press a button of this question as whoever looks; None: it was taken. Raises JournalError."""
+        found = only(Asked, self._journal.sound([seq]))
+        if not found:
+            return NO_QUESTION
+        [asked] = found
+        names = await self._names_to_ask(found)
+        return await self._answering.press(asked, value, _either(self._may(asked.event, names)))
+
+    async def _names_to_ask(self, questions: Sequence[Entry[Asked]]) -> Mapping[str, str]:
+        """What the owners are called, and those who may answer these: some may have said nothing so far."""
+        ids = sorted(self._answering.owners.union(*[question.event.to for question in questions]))
+        names = await asyncio.gather(*[self._named(id) for id in ids])
+        return {id: name or NAMELESS for id, name in zip(ids, names, strict=True)}
 
     @property
     def waiting(self) -> int:
@@ -210,11 +234,23 @@ class Overview:
         return len(self._questions())
 
     def _questions(self) -> Sequence[Entry[Asked]]:
-        """The open ones. What was put aside for something newer is none: it goes on by itself."""
-        pending = self._journal.pending(Asked)
+        """The open ones. What was put aside for something newer is none: it goes on by itself. Nor is that of
+        a branch: its root asks it."""
+        pending = [entry for entry in self._journal.pending(Asked) if root_of(entry.thread) == entry.thread]
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
-    def _asked(self, entry: Entry[Asked]) -> Told:
+    def _open(self, entry: Entry[Asked], names: Mapping[str, str]) -> Told:
+        """One that is open, and whether whoever looks may press its buttons."""
+        asked = self._asked(entry, names)
+        pressed = self._answering.pressed(entry)
+        return {
+            **asked,
+            "yours": self._answering.may_press(entry),
+            "why": self._answering.why_not(entry, _either(asked["to"]["names"])),
+            "pressed": pressed and {"by": self._name(pressed.author), "value": pressed.event.value},
+        }
+
+    def _asked(self, entry: Entry[Asked], names: Mapping[str, str]) -> Told:
         asked = entry.event
         return {
             **self._place(entry.thread),
@@ -222,8 +258,9 @@ class Overview:
             "at": entry.at,
             "text": asked.text,
             "choices": asked.choices,
+            "labels": [label_of(asked, choice) for choice in asked.choices],
             "words": asked.words,
-            "to": self._addressed(asked),
+            "to": {**self._addressed(asked), "names": self._may(asked, names)},
             "link": self._link(entry),
         }
 
@@ -231,14 +268,14 @@ class Overview:
         """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
         rehearsal."""
         opened = next(self._journal.latest_first(root_of(asked.thread), Opened), None)
-        if opened is None or not opened.event.ts:
+        if opened is None:
             return ""
         ts = root = opened.event.ts
-        for message in self._journal.sound(asked.event.said):
+        for message in only(Spoken, self._journal.sound(asked.event.said)):
             ts = message.event.ts
-        return self._directory.link(opened.event.channel, ts, root)
+        return self._directory.link(opened.event.channel, ts, root) if ts else ""
 
-    def _answered(self, entry: Entry[Answered]) -> Told | None:
+    def _answered(self, entry: Entry[Answered], names: Mapping[str, str]) -> Told | None:
         answered = entry.event
         found = self._journal.sound([answered.asked])
         if not found:
@@ -247,17 +284,20 @@ class Overview:
         if not (asked.event.choices or asked.event.words):
             return None
         return {
-            **self._asked(asked),
+            **self._asked(asked, names),
             "answer": cut(answered.value, LONGEST),
-            "by": self._conversations.names.get(answered.by, ""),
+            "by": names.get(answered.by) or self._conversations.names.get(answered.by, ""),
             "answered_at": entry.at,
             "answered_seq": entry.seq,
         }
 
     def _addressed(self, asked: Asked) -> Told:
-        """Who may answer it: names, and whether one of them is an owner of the soul."""
-        ids = {*asked.to, *asked.owners}
-        return {"names": self._people(ids), "owner": not ids.isdisjoint(self._owners)}
+        """Who may answer it: names, and whether whoever looks is one of them."""
+        return {"names": self._may(asked), "you": self._answering.viewer in asked.to}
+
+    def _may(self, asked: Asked, names: Mapping[str, str] = NO_NAMES) -> Sequence[Told]:
+        """Who may answer it; `names` are those of the owners."""
+        return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
     # People
 
@@ -291,7 +331,7 @@ class Overview:
         return {
             "id": id,
             "name": name,
-            "owner": id in self._owners,
+            "owner": id in self._answering.owners,
             "threads": talks.count if talks else 0,
             "at": talks.at if talks else None,
             "known": known,
@@ -403,10 +443,15 @@ class Overview:
         return {entry.seq: cut(" ".join(lines_of(entry.event)).strip(), LONGEST) for entry in found}
 
     def _name(self, person: str) -> str:
-        return self._conversations.names.get(person, "Somebody")
+        return self._conversations.names.get(person, NAMELESS)
 
     def _people(self, ids: Collection[str]) -> Sequence[Told]:
         return [self._whom(id) for id in sorted(ids)]
 
     def _whom(self, id: str) -> Told:
         return {"id": id, "name": self._name(id)}
+
+
+def _either(people: Sequence[Told]) -> str:
+    """Their names for a sentence: Alice or Bob."""
+    return " or ".join(person["name"] for person in people) or NAMELESS

@@ -1,5 +1,5 @@
-"""The routes of the page's overview: `/console/threads`, `/console/questions`, `/console/people`,
-`/console/names` and `/console/costs`. Mounted by view.py, under the guard of the whole application."""
+"""The routes of the page's overview, mounted by view.py under the guard: `/console/threads`, `…/questions`,
+`…/questions/{seq}` (to press a button), `…/people`, `…/names` and `…/costs`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from aiohttp import web
 from daemon.console.conversation_list import Wanted
 from daemon.console.guard import refuse
 from daemon.console.overview import Overview
-from daemon.console.routes import number
+from daemon.console.posted import posted
+from daemon.console.routes import SEQ, number
 from daemon.console.search import words_in
 from daemon.engine.reading import ALWAYS
 
@@ -28,6 +29,7 @@ DAYS = 30
 MOST_DAYS = 366
 
 NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
+NO_VALUE = 'Send {"value": "…"}: one of the choices of the question.'
 NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
@@ -42,6 +44,7 @@ def mount_overview(app: web.Application, overview: Overview) -> None:
     get("/console/people/{id}", routes.person)
     get("/console/names", routes.names)
     get("/console/costs", routes.costs)
+    app.router.add_post(f"/console/questions/{{seq:{SEQ.pattern}}}", routes.press)
     app.on_shutdown.append(routes.shutdown)
 
 
@@ -77,6 +80,16 @@ class OverviewRoutes:
     async def questions(self, _request: web.Request) -> web.Response:
         """What people are asked and have not answered, and what they answered last."""
         return web.json_response(await self.overview.questions())
+
+    async def press(self, request: web.Request) -> web.Response:
+        """Press a button of this question, `{"value": "…"}`, as the owner who looks."""
+        value = (await posted(request)).get("value")
+        if not isinstance(value, str):
+            return refuse(400, NO_VALUE)
+        refusal = await self.overview.press(int(request.match_info["seq"]), value)
+        if refusal:
+            return refuse(refusal.status, refusal.why)
+        return web.json_response({"ok": True})
 
     async def people(self, _request: web.Request) -> web.Response:
         """Whom it knows."""

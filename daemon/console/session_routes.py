@@ -5,8 +5,6 @@ The page's script does the exchange, by a POST: whoever only looks at a link doe
 
 from __future__ import annotations
 
-import asyncio
-import json
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -15,11 +13,7 @@ from daemon.console.brake import Brake
 from daemon.console.credentials import Credentials
 from daemon.console.crowd import CROWD
 from daemon.console.guard import BRAKE, HEADER, SESSION, refuse, turn_away
-
-LONGEST = 8_192
-"""Bytes of a request that are read."""
-PATIENCE = 5.0
-"""Seconds that a request may take to come."""
+from daemon.console.posted import posted
 
 NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
 NO_SESSION = "This is no session that could be ended."
@@ -62,14 +56,5 @@ class SessionRoutes:
 
 async def _token(request: web.Request) -> str:
     """What stands in the request; empty where it is none of ours."""
-    if request.content_length is None or request.content_length > LONGEST:
-        return ""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            said = json.loads(await request.read())
-    except (TimeoutError, ValueError, RecursionError):
-        return ""
-    if not isinstance(said, dict) or not isinstance(said.get("token"), str):
-        return ""
-    token: str = said["token"].strip()
-    return token
+    token = (await posted(request)).get("token")
+    return token.strip() if isinstance(token, str) else ""

@@ -124,6 +124,10 @@ def _names(kind: type[Event]) -> list[str]:
     return [field.name for field in dataclasses.fields(kind)]
 
 
+UNASKED: Mapping[str, object] = {"asked": False}
+"""Metadata of a field that is no part of what a step asks, so that a kind of older journals can get it."""
+
+
 def _fields(value: Any) -> dict[str, Any]:
     """The fields of a dataclass, as they are."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -340,7 +344,8 @@ def fingerprint(*asked: object) -> str:
 def _plain(value: object) -> Any:
     """What stands for a value that is not JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _fields(value)
+        unasked = {field.name for field in dataclasses.fields(value) if field.metadata == UNASKED}
+        return {name: part for name, part in _fields(value).items() if name not in unasked}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from daemon.engine import kinds as engine
 from daemon.engine.blanking import blanked
-from daemon.engine.event import Event, Seqs, StepEvent
+from daemon.engine.event import UNASKED, Event, Seqs, StepEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,8 @@ class Asked(engine.Asked):
     """A question. `to` may answer; those in `owners` only as long as they own the soul.
 
     It is answered by a press of one of `choices`; with `words` by any message of theirs; with `resumes` by
-    one that says no more than "go on". `said` are the receipts of its messages, `about` what it is for.
+    one that says no more than "go on". `said` are the receipts of its messages, `about` what it is for, and
+    `labels` what the buttons of the choices read.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("to", "owners")
@@ -125,6 +126,7 @@ class Asked(engine.Asked):
     resumes: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
     said: Seqs = ()
+    labels: tuple[str, ...] = field(default=(), metadata=UNASKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.kinds import context_key, moment, thread_key
+from daemon.ports import Choice
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.channel_ids import MOVED
 from daemon.slack.chatter import Noticing
@@ -94,7 +95,8 @@ class Inbox:
                     log.warning("Slack is holding back events: this workspace sends more than it allows.")
                 case "block_actions":
                     for press in list(presses_of(body)):
-                        await self._press(replace(press, channel=self._ids.first(press.channel)))
+                        press = replace(press, channel=self._ids.first(press.channel))
+                        await self._press(press, f"click:{self._me.team}:{press.channel}:{press.ts}")
                 case "event_callback":
                     await self._event(part(body, "event"))
         except Malformed as fault:
@@ -157,14 +159,35 @@ class Inbox:
             return None
         return known
 
-    async def _press(self, press: Press) -> None:
-        """Answer its question. Whether this person may answer that one is judged when it is taken."""
+    async def press_beside(self, asked: Entry[kinds.Asked], user: str, choice: Choice) -> bool:
+        """Press a button of this question elsewhere than in Slack, as this person; once, however often it
+        comes. False where nothing is taken any more, or there is no such conversation. Raises JournalError.
+        """
+        known = self._journal.latest(asked.thread, kinds.Opened)
+        if known is None or not self._open:
+            return False
+        press = Press(
+            channel=known.event.channel,
+            user=user,
+            name=await self._people.name(user),
+            ts=f"{self._workspace.web.now():.6f}",
+            label=choice.label,
+            asked=asked.key,
+            value=choice.value,
+        )
+        return await self._press(press, press_key(asked, user))
+
+    async def _press(self, press: Press, key: str) -> bool:
+        """Answer its question. Whether this person may answer that one is judged when it is taken.
+
+        False: it is not for them, or there.
+        """
         known = self._journal.latest(press.asked.partition("@")[0], kinds.Opened)
         if known is None or known.event.channel != press.channel:
-            return
+            return False
         may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
         if not may_speak and press.user not in self._owners:
-            return
+            return False
         name = self._people.known(press.user) or self._called(known.thread, press.user)
         event = kinds.Press(
             user=press.user,
@@ -175,7 +198,8 @@ class Inbox:
             value=press.value,
             owner=press.user in self._owners,
         )
-        await self._tell(known, f"click:{self._me.team}:{press.channel}:{press.ts}", event)
+        await self._tell(known, key, event)
+        return True
 
     def _called(self, thread: str, user: str) -> str:
         """What someone was called when they last said something in this thread; a handle is no name."""
@@ -373,6 +397,11 @@ class Inbox:
     def _where(self, message: Message) -> str:
         """What the keys of a message name it by. An event of a shared channel may name another team."""
         return f"{self._me.team}:{message.channel}:{message.ts}"
+
+
+def press_key(asked: Entry[kinds.Asked], user: str) -> str:
+    """The key under which a press of this person beside Slack stands: there is one to a question."""
+    return f"click:page:{asked.seq}:{user}"
 
 
 def _shows_more(message: Message, words: Words, written: kinds.Said) -> bool:

@@ -15,11 +15,13 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.neighbours import Neighbours
+from daemon.kinds import Asked
 from daemon.knowledge.forgotten import ForgottenWords
 from daemon.knowledge.places import Places
-from daemon.ports import Clock
+from daemon.ports import Choice, Clock
 from daemon.slack.access import Access, arrive, hushed, web_of
 from daemon.slack.archive import Archive
 from daemon.slack.catch_up import CatchUp
@@ -149,16 +151,27 @@ class Slack:
 
     async def called(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""
+        if not self.name:
+            return ""
         return await self._workspace.people.name(id)
 
     def is_me(self, id: str) -> bool:
         """True for the ids of the soul's own user and bot."""
-        return self._workspace.me.said(id, id)
+        return bool(self.name) and self._workspace.me.said(id, id)
 
     def link(self, channel: str, ts: str, root: str) -> str:
-        """The link to a message where it stands in its thread."""
+        """The link to a message where it stands in its thread; empty before Slack said where that is."""
+        if not self.name:
+            return ""
         now = self._workspace.channel_ids.now(channel)
         return permalink(self._workspace.me.url, now, ts, root)
+
+    async def press(self, asked: Entry[Asked], user: str, choice: Choice) -> bool:
+        """Press a button of this question as this person; False where nothing is taken any more.
+
+        It goes the way of a press in Slack. Raises JournalError.
+        """
+        return bool(self.name) and await self._inbox.press_beside(asked, user, choice)
 
     def _hears_again(self) -> None:
         """Read what may have been missed; only what came while no line was alive was missed for sure."""

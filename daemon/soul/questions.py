@@ -35,7 +35,8 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
     async def say(key: str) -> Asked:
         """Say it under the key of the question, before anybody can answer it."""
         about = fingerprint(name, asks, question.wait)
-        return replace(asks, said=await _put(turn, key, question, about))
+        labels = tuple(choice.label for choice in question.choices)
+        return replace(asks, said=await _put(turn, key, question, about), labels=labels)
 
     async def keep(asked: Entry[Asked], given: Entry[Input]) -> Answered:
         return await _answered(turn, asked, given, question)

@@ -119,8 +119,8 @@ class Diary:
     async def ask(self, thread: str, text: str, choices: tuple[str, ...], *to: Person) -> int:
         """A question that is open."""
         owners = tuple(person.id for person in to if person.owner)
-        others = tuple(person.id for person in to if not person.owner)
-        asked = Asked(text=text, to=others, owners=owners, choices=choices, words=not choices)
+        everybody = tuple(person.id for person in to)
+        asked = Asked(text=text, to=everybody, owners=owners, choices=choices, words=not choices)
         return await self.write(thread, asked)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
+from daemon.console.answering import Answering
 from daemon.console.background import AT_ONCE
 from daemon.console.credentials import Credentials
 from daemon.console.event_stream import LONGEST
@@ -25,9 +26,9 @@ from daemon.console.session_routes import mount_sessions
 from daemon.console.unrecorded import Thinking
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Message, ModelCall
+from daemon.kinds import SOUL_KINDS, Asked, Message, ModelCall
 from daemon.knowledge.places import Places
-from daemon.ports import Clock
+from daemon.ports import Choice, Clock
 from daemon.slack.place import permalink
 from tests.clock import FakeClock
 from tests.signed_in import TOKEN as SHOWN
@@ -122,7 +123,8 @@ async def console(
         mount(app, shown)
         purse = Purse(daily=5.0, now=clock.now)
         directory = Directory(called=_called, link=partial(permalink, "https://team.slack.com/"))
-        mount_overview(app, Overview(journal, Places(journal), purse, ("U1",), directory, at_once))
+        answering = Answering(journal, ("U1",), _taken)
+        mount_overview(app, Overview(journal, Places(journal), purse, answering, directory, at_once))
         app.router.add_get("/link/", link)
         app.router.add_get("/rehearsal/state", _world)
         runner = web.AppRunner(app)
@@ -149,6 +151,11 @@ async def console(
 async def _world(_: web.Request) -> web.Response:
     """What a rehearsed world says of itself."""
     return web.json_response({"people": []})
+
+
+async def _taken(_asked: Entry[Asked], _user: str, _choice: Choice) -> bool:
+    """Slack, which is there, and whose presses nobody looks at."""
+    return True
 
 
 async def _called(id: str) -> str:

@@ -202,7 +202,7 @@ const sentence = (names) => new Intl.ListFormat("en").format(names);
 
 /** What is to be known of it at a glance. */
 function facts(thread) {
-  const asked = thread.waits.map(({ names, owner }) => chip(owner ? "waits for you" : `waits for ${list(names)}`, "waits"));
+  const asked = thread.waits.map(({ names, you }) => chip(you ? "waits for you" : `waits for ${list(names)}`, "waits"));
   return [
     thread.thinks && chip("thinks", "thinks"),
     asked,

@@ -1,0 +1,107 @@
+"""Presses of buttons on the page: who looks, which questions they may answer, and how a press is taken.
+
+Whoever can open the page is an owner of the soul. Which of them is known only where one alone is configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
+from daemon.kinds import Asked, Press
+from daemon.ports import Choice
+from daemon.soul.taking import may_answer
+
+NO_OWNER = (
+    "The page cannot tell who you are, since OWNER_USER_IDS names no owner. Name yourself there, or answer "
+    "where it was asked."
+)
+SEVERAL = (
+    "The page cannot tell which owner you are, since OWNER_USER_IDS names {count}. Press where it was asked."
+)
+NOT_YOURS = "Only {names} may answer this."
+Pressing = Callable[[Entry[Asked], str, Choice], Awaitable[bool]]
+"""Press a button of a question as this person; False where nothing is taken now. Raises JournalError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a press was not taken, as a status of HTTP and a sentence."""
+
+    status: int
+    why: str
+
+
+NO_QUESTION = Refusal(status=404, why="There is no such question.")
+NO_CHOICE = Refusal(status=400, why="This question has no such button.")
+CLOSED = Refusal(
+    status=409, why="This question is closed: somebody answered it, or nobody needs to any more."
+)
+PRESSED = Refusal(
+    status=409, why="A button of this question was pressed already. The soul takes it up as soon as it can."
+)
+DEAF = Refusal(
+    status=503,
+    why="The daemon takes no presses now: it has not reached Slack yet, or is being stopped. Try again soon.",
+)
+
+
+class Answering:
+    """What whoever looks at the page may answer."""
+
+    def __init__(self, journal: Journal, owners: Collection[str], press: Pressing) -> None:
+        self._journal = journal
+        self._press = press
+        self.owners = frozenset(owners)
+        """The ids of those who own the soul."""
+        self.viewer = ""
+        """The id of who looks; empty: the page cannot tell."""
+        if len(self.owners) == 1:
+            [self.viewer] = self.owners
+
+    def may_press(self, asked: Entry[Asked]) -> bool:
+        """Return True if whoever looks may press a button of this question."""
+        return may_answer(asked, self.viewer, self.owners)
+
+    def why_not(self, asked: Entry[Asked], names: str) -> str:
+        """Return why they may not; empty if they may. `names` are those who may."""
+        if not asked.event.choices or self.may_press(asked):
+            return ""
+        if not self.viewer and not self.owners.isdisjoint(asked.event.to):
+            return SEVERAL.format(count=len(self.owners))
+        if not self.owners:
+            return NO_OWNER
+        return NOT_YOURS.format(names=names)
+
+    def pressed(self, asked: Entry[Asked]) -> Entry[Press] | None:
+        """Return the first press that answers this question and was not taken up yet."""
+        for press in self._journal.pending(Press, thread=asked.thread):
+            if press.event.answers == asked.key and may_answer(asked, press.author, self.owners):
+                return press
+        return None
+
+    async def press(self, asked: Entry[Asked], value: str, names: str) -> Refusal | None:
+        """Press the button of this value under a question that `names` may answer; None: it was taken, now or
+        before. Raises JournalError.
+        """
+        if value not in asked.event.choices:
+            return NO_CHOICE
+        if not self._journal.is_pending(asked.seq):
+            return CLOSED
+        why = self.why_not(asked, names)
+        if why:
+            return Refusal(status=403, why=why)
+        before = self.pressed(asked)
+        if before:
+            same = (before.author, before.event.value) == (self.viewer, value)
+            return None if same else PRESSED
+        choice = Choice(label=label_of(asked.event, value), value=value)
+        return None if await self._press(asked, self.viewer, choice) else DEAF
+
+
+def label_of(asked: Asked, value: str) -> str:
+    """Return what the button of this value reads; older journals do not tell it."""
+    labels: Mapping[str, str] = dict(zip(asked.choices, asked.labels, strict=False))
+    return labels.get(value) or value.replace("_", " ").capitalize()

@@ -1,0 +1,27 @@
+"""What a page posts: a small JSON object, within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+LONGEST = 8_192
+"""Bytes of a request that are read."""
+PATIENCE = 5.0
+"""Seconds that a request may take to come."""
+
+
+async def posted(request: web.Request) -> Mapping[str, Any]:
+    """Return the JSON object in this request; empty where it is none, too long, or does not come in time."""
+    if request.content_length is None or request.content_length > LONGEST:
+        return {}
+    try:
+        async with asyncio.timeout(PATIENCE):
+            said = json.loads(await request.read())
+    except (TimeoutError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
