@@ -232,7 +232,9 @@ async def _look_at_questions(page: Page) -> None:
     asked = page.locator(".question.open")
     await expect(asked).to_have_count(2)
     await expect(asked.first).to_contain_text("You are asked")
-    await expect(asked.first).to_contain_text("None of its buttons was pressed yet.")
+    await expect(asked.first).to_contain_text("You press as Alice.")
+    await expect(asked.first.locator(".actions").get_by_role("button")).to_have_text(["Yes", "No"])
+    await expect(asked.last).to_contain_text("It waits for a message in that thread.")
     await expect(asked.first).to_contain_text("@Alice, may I delete")
     beneath = asked.first.get_by_role("link", name="in Slack")
     await expect(beneath).to_have_attribute(

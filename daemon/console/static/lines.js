@@ -146,9 +146,11 @@ function tick(body) {
   return { ...told, tone: ["failed", "refused", "over-budget"].includes(body.outcome) && "caution" };
 }
 
-function asked(body) {
-  const open = body.choices?.length ? body.choices.map(chip) : body.words && el("p", { className: "figures" }, "waits for words");
-  return event("asks", body.text && quote("speech", body.text), open);
+/** Its buttons stand in the chat and under Questions: here they are words, and nothing to press. */
+function asked({ text, choices, labels, words }) {
+  const buttons = choices?.map((choice, index) => labels?.[index] || choice) ?? [];
+  const waits = buttons.length ? `waits for a button: ${buttons.join(" or ")}` : words && "waits for words";
+  return event("asks", text && quote("speech", text), waits && el("p", { className: "figures" }, waits));
 }
 
 function answered({ value, text, by }) {

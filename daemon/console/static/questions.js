@@ -98,8 +98,8 @@ function marks({ choices, labels, answer, pressed }, open) {
 }
 
 /** Where its buttons stand, or where it waits: in the local chat, or in Slack. */
-function place({ thread, choices, link }) {
-  const stands = choices.length ? "Its buttons stand beneath the question" : "It is asked";
+function place({ thread, choices, yours, link }) {
+  const stands = choices.length ? `${yours ? "The same" : "Its"} buttons stand beneath the question` : "It is asked";
   if (document.body.dataset.world === "local") return [`${stands} `, el("a", { href: `#${thread}`, dataset: { key: thread } }, "in the chat"), "."];
   return link && [`${stands} `, el("a", { href: link, dataset: { key: thread }, target: "_blank", rel: "noopener noreferrer" }, "in Slack"), "."];
 }
