@@ -133,7 +133,7 @@ def _of_whom(request: Asked) -> list[Said]:
     """What was said by whoever the notes are about; by all, where the request does not say."""
     if len(request.notes) != 1:
         return [*request.heard]
-    return [said for said in request.heard if said.name in request.notes]
+    return [said for said in request.heard if said.name in request.notes] or [Said(name="", words="")]
 
 
 def _facts(said: Said) -> list[str]:
