@@ -133,9 +133,10 @@ class Overview:
             wanted = replace(wanted, found=await self._holding(wanted.words))
         left = await self._reading.still_reading()
         questions = self._questions()
+        names = await self._names_to_ask(questions) if questions else NO_NAMES
         waits: defaultdict[str, list[Told]] = defaultdict(list)
         for question in questions:
-            waits[root_of(question.thread)].append(self._addressed(question.event))
+            waits[root_of(question.thread)].append(self._addressed(question.event, names))
         thinking = set(self._journal.waiting(TurnBegan))
         found: list[Conversation] = []
         async for one in self._conversations.wanted(wanted, waits):
@@ -260,7 +261,7 @@ class Overview:
             "choices": asked.choices,
             "labels": [label_of(asked, choice) for choice in asked.choices],
             "words": asked.words,
-            "to": {**self._addressed(asked), "names": self._may(asked, names)},
+            "to": self._addressed(asked, names),
             "link": self._link(entry),
         }
 
@@ -291,12 +292,12 @@ class Overview:
             "answered_seq": entry.seq,
         }
 
-    def _addressed(self, asked: Asked) -> Told:
+    def _addressed(self, asked: Asked, names: Mapping[str, str]) -> Told:
         """Who may answer it: names, and whether whoever looks is one of them."""
-        return {"names": self._may(asked), "you": self._answering.viewer in asked.to}
+        return {"names": self._may(asked, names), "you": self._answering.viewer in asked.to}
 
-    def _may(self, asked: Asked, names: Mapping[str, str] = NO_NAMES) -> Sequence[Told]:
-        """Who may answer it; `names` are those of the owners."""
+    def _may(self, asked: Asked, names: Mapping[str, str]) -> Sequence[Told]:
+        """Who may answer it; `names` are those that the journal may not tell."""
         return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
     # People

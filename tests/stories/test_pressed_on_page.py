@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
 
 from daemon.engine.exceptions import JournalError
+from daemon.engine.tables import Row
 from daemon.engine.writer import Append, Result
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
-from tests.attention import CountedWriter
+from tests.attention import PATIENCE, CountedWriter
 from tests.soak import SOAK, later
 from tests.stories.choosing import answers, choice, outcomes, press, questions, shown, whispers
 from tests.stories.mending import unasked
@@ -102,6 +104,37 @@ async def test_what_a_branch_asks_is_one_question_which_is_answered_on_the_page(
     await stage.settled()
     assert deleted == [DEED]
     assert (await stage.answers(ALICE, ts))[-1].startswith("The branch heard yes")
+
+
+class Holding(CountedWriter):
+    """A writer that writes no press before so many have come."""
+
+    most: ClassVar[int] = 10
+    came: ClassVar[int] = 0
+    all_there: ClassVar[threading.Event] = threading.Event()
+
+    def submit(self, row: Row, *args: Any, **more: Any) -> asyncio.Future[int]:
+        Holding.came += row.kind == "answer"
+        if Holding.came == Holding.most:
+            Holding.all_there.set()
+        return super().submit(row, *args, **more)
+
+    def commit(self, batch: Sequence[Append]) -> list[Result]:
+        if any(append.row.kind == "answer" for append in batch):
+            Holding.all_there.wait(PATIENCE)
+        return super().commit(batch)
+
+
+async def test_many_presses_on_the_page_at_once_are_one(stage: Stage) -> None:
+    published: list[str] = []
+    stage.writer = Holding
+    await asking(stage, published, CAROL_HERSELF.id)
+    answers(stage, choice("Respond"), reply(DONE))
+    came = await asyncio.gather(*[click(stage, "approve") for _ in range(Holding.most)])
+    await stage.settled()
+    assert {status for status, _ in came} == {200}
+    assert len(stage.entries("answer")) == 1
+    assert (published, whispers(stage)) == ([NEWS], [])
 
 
 async def test_presses_on_the_page_and_in_slack_at_once_do_it_once(stage: Stage) -> None:
@@ -214,6 +247,7 @@ async def test_what_somebody_else_is_asked_is_not_for_whoever_looks(
     [asked] = (await told(stage))["open"]
     assert (asked["yours"], why in asked["why"]) == (False, True)
     assert asked["to"]["names"] == [{"id": BOB_HIMSELF.id, "name": "Bob"}]
+    assert asked["labels"] == ["Forget it", "Keep it"], "as in Slack"
     status, refused = await click(stage, "forget")
     assert (status, refused) == (403, asked["why"])
     assert len(questions(stage)) == 1
