@@ -149,7 +149,7 @@ function tick(body) {
 /** Its buttons stand in the chat and under Questions: here they are words, and nothing to press. */
 function asked({ text, choices, labels, words }) {
   const buttons = choices?.map((choice, index) => labels?.[index] || choice) ?? [];
-  const waits = buttons.length ? `waits for a button: ${buttons.join(" or ")}` : words && "waits for words";
+  const waits = buttons.length ? `its buttons: ${buttons.join(", ")}` : words && "waits for words";
   return event("asks", text && quote("speech", text), waits && el("p", { className: "figures" }, waits));
 }
 
