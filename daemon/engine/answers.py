@@ -56,7 +56,7 @@ class Answers:
         asked = self.question(given)
         if asked is None:
             return False
-        same = asked.event.fingerprint == waits.event.fingerprint
+        same = asked.event.asks_the_same(waits.event)
         return same and asked.event.execution == self._began.event.execution and asked.kind == waits.kind
 
     def _named(self, given: Entry[Input]) -> str:

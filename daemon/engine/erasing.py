@@ -1,25 +1,15 @@
-"""What is forgotten: recorded first, then blanked, then erased from the file; each may be done again.
+"""What is forgotten is recorded by two entries: what is to be erased from the file, and that it was.
 
-A kill between any two of these leaves a `forgotten` entry that is pending: the next opening goes on there.
+`clearing.py` does what lies between. A kill there leaves a `forgotten` entry that is pending.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from daemon.engine.blanking import mark_of
-from daemon.engine.event import Event, Kinds, chunks
+from daemon.engine.event import Event
 from daemon.engine.keys import part
-from daemon.engine.store import Store
-from daemon.engine.tables import Row
-
-CHUNK = 200
-"""Bodies that are blanked in one transaction, while nothing else is committed."""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,47 +37,6 @@ class Erased(Event):
     """Of what was forgotten nothing is left in the file, nor beside it."""
 
     kind = "erased"
-
-
-def blank(store: Store, kinds: Kinds, seqs: Sequence[int], by: int) -> None:
-    """Blank the bodies of these entries, under the entry `by`; those that are blank already stay so.
-
-    Raises sqlite3.Error; then none of them was.
-    """
-    store.begin()
-    for seq, _, kind, _, body, *_ in store.many(seqs):
-        if not mark_of(str(body)):
-            store.overwrite(seq, kinds.blank(kind, str(body), by))
-    store.commit()
-
-
-def finish(store: Store, kinds: Kinds, now: float) -> None:
-    """Bring to its end what a former life began to forget, before anybody reads. Raises sqlite3.Error."""
-    for row in store.pending([Forgotten.kind]):
-        seq, thread, kind, author, body, key, *_ = row
-        forgotten = kinds.load(kind, body)
-        assert isinstance(forgotten, Forgotten)
-        for some in chunks(forgotten.seqs, CHUNK):
-            blank(store, kinds, some, seq)
-        store.scrub()
-        store.begin()
-        store.insert(
-            Row(
-                thread=thread,
-                kind=Erased.kind,
-                author=author,
-                body=kinds.dump(Erased()),
-                key=erased_key(key),
-                cause=seq,
-                closes=(seq,),
-                moot=(),
-                at=now,
-                pending=False,
-                leases=False,
-            )
-        )
-        store.commit()
-        log.warning("What was being forgotten when the daemon died (%s) is forgotten now.", key)
 
 
 def erased_key(key: str) -> str:

@@ -20,6 +20,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from daemon.engine.blanking import MARK, blanked, marked
 from daemon.engine.writable import writable_json
 
+UNHASHED = "forgotten"
+"""Stands for a hash that was made of words which are forgotten."""
 NO_DATE = 253_402_300_800
 """The first second after the year 9999."""
 
@@ -62,6 +64,9 @@ class Event:
     stays: ClassVar[tuple[str, ...]] = ()
     """The fields that are no words of anybody's, but ids, keys and codes: they stay when it is forgotten.
     A class says it of its own fields."""
+    hashes: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold a hash of words: that goes when the words are forgotten, also where the entry
+    stays. A class says it of its own fields."""
 
     def without_words(self) -> Self:
         """What is left of it when it is forgotten."""
@@ -99,10 +104,16 @@ class StepEvent(Event):
     within_turn = True
     state = "begun by a half turn"
     stays: ClassVar[tuple[str, ...]] = ("taken_from",)
+    hashes: ClassVar[tuple[str, ...]] = ("fingerprint",)
     fingerprint: str = ""
-    """What the step asked: compared whenever it is read back."""
+    """What the step asked: compared whenever it is read back, unless words were forgotten that it was made of
+    (UNHASHED)."""
     taken_from: str = ""
     """The key in an abandoned execution that this was taken over from."""
+
+    def asks_the_same(self, other: StepEvent) -> bool:
+        """True if both are known to ask the same: of what was forgotten nobody knows it."""
+        return self.fingerprint == other.fingerprint and self.fingerprint not in ("", UNHASHED)
 
 
 def _special(event: Event) -> Iterator[str]:
@@ -135,6 +146,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 E = TypeVar("E", bound=Event, covariant=True)
 F = TypeVar("F", bound=Event)
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +189,10 @@ def by_seq(entries: Iterable[Entry[E]]) -> list[Entry[E]]:
     return sorted(entries, key=attrgetter("seq"))
 
 
-def chunks(seqs: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+def chunks(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
     """These, so many at a time."""
-    for start in range(0, len(seqs), most):
-        yield seqs[start : start + most]
+    for start in range(0, len(values), most):
+        yield values[start : start + most]
 
 
 def as_json(entry: Entry[Event]) -> dict[str, Any]:
@@ -273,6 +285,20 @@ class Kinds:
             return marked({}, by)
         return marked(json.loads(self.dump(left)), by)
 
+    def unhash(self, name: str, body: str) -> str:
+        """This body without its hashes of words; one that is no JSON object stays as it is."""
+        try:
+            fields = json.loads(body)
+        except ValueError:
+            return body
+        known = self._classes.get(name)
+        if known is None or not isinstance(fields, dict):
+            return body
+        held = [field for field in _hashes(known) if fields.get(field, "") not in ("", UNHASHED)]
+        if not held:
+            return body
+        return json.dumps(fields | dict.fromkeys(held, UNHASHED))
+
     def load(self, name: str, body: str) -> Event:
         """The event of this JSON. Raises ValueError where it is damaged, or of a kind that is not known."""
         adapter = self._adapters.get(name)
@@ -291,6 +317,12 @@ class Kinds:
             return body, cast(F, self._adapters[event.kind].validate_json(body, strict=True))
         except ValidationError as error:
             raise ValueError(f"{type(event).__qualname__}, {'; '.join(_faults(error))}") from None
+
+
+def _hashes(kind: type[Event]) -> Iterator[str]:
+    """The fields with hashes of this class and of those that it derives from."""
+    for base in kind.__mro__:
+        yield from vars(base).get("hashes", ())
 
 
 def _places(error: ValidationError) -> Iterator[str]:

@@ -18,11 +18,13 @@ from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from daemon.engine.at_hand import AtHand
 from daemon.engine.beside import Beside
-from daemon.engine.erasing import CHUNK, Erased, Forgotten, blank, erased_key, finish
+from daemon.engine.clearing import CHUNK, FEW_EXECUTIONS, blank, executions_of, finish, unhash
+from daemon.engine.erasing import Erased, Forgotten, erased_key
 from daemon.engine.event import Entry, Event, Input, chunks
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
 from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
+from daemon.engine.migration import add_digests
 from daemon.engine.opening import fold_again, open_store
 from daemon.engine.reading import Reading
 from daemon.engine.rows import written_as
@@ -103,6 +105,7 @@ class Journal(Reading):
             except JournalDamaged as damage:  # what can be read may still be answered
                 self._found(damage)
             self._finish_forgetting(written)
+            self._add_digests(written)
             reader = open_store(self._path)
             opening.callback(reader.close)
             super().__init__(reader, self._kinds)
@@ -122,6 +125,14 @@ class Journal(Reading):
         except (sqlite3.Error, OSError, ValueError) as error:
             store.rollback()
             log.error("What was being forgotten is not erased yet (%s).", error)
+
+    def _add_digests(self, store: Store) -> None:
+        """What cannot be done now is done at the next opening: `verify` says what is left."""
+        try:
+            add_digests(store, self._kinds)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            store.rollback()
+            log.error("Older entries have no digests yet (%s): the next start goes on.", error)
 
     def _found(self, damage: JournalDamaged) -> None:
         """An owner reads it once; `damage` says it for as long as this program lives."""
@@ -255,9 +266,15 @@ class Journal(Reading):
 
     async def erase(self, forgotten: Entry[Forgotten]) -> None:
         """Bring it to its end: blank what is not blank yet, clear the file, and say so."""
-        for some in chunks(forgotten.event.seqs, CHUNK):
+        seqs, touched = forgotten.event.seqs, list[set[str]]()
+        for some in chunks(seqs, CHUNK):
             await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
+        await self._writer.perform(
+            lambda store: touched.extend(executions_of(store, self.kinds, seqs).values())
+        )
+        for few in chunks(touched, FEW_EXECUTIONS):
+            await self._writer.perform(partial(unhash, kinds=self.kinds, executions=few))
         await self._writer.perform(Store.scrub)
         await self.append(
             forgotten.thread,

@@ -12,7 +12,11 @@ import re
 # thread@seq/:3f9a#1/draw#1       a step of a context that is named by its content
 # thread@seq/draw#2!done          a part of a step
 
+# thread@seq/:forgotten-7#1/draw  the same, when the words of its content are forgotten
+
 PART = "!"
+CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
+RENAMED = "/:forgotten-"
 FAILED = "failed"
 STOPPED = "stopped"
 
@@ -55,6 +59,28 @@ def is_part(key: str) -> bool:
 def by_content(path: str) -> bool:
     """Is this context named by what it is about, and not by where it stands?"""
     return path.rpartition("/")[2].startswith(":")
+
+
+def is_renamed(key: str) -> bool:
+    """Does it stand in a context that was named by what is forgotten? Nobody can ask for that any more."""
+    return RENAMED in key
+
+
+def renamed(key: str, seq: int, names: dict[str, str]) -> str:
+    """The key without names that were made of content.
+
+    `names` are the contexts that were renamed so far, with their new paths; it grows. A new name is made of
+    the first seq in that context.
+    """
+    parts = key.split("/")
+    for place, name in enumerate(parts):
+        old = "/".join(key.split("/")[: place + 1])
+        if CONTENT.match(name):
+            new = CONTENT.sub(f":forgotten-{seq}", name)
+            names.setdefault(old, "/".join([*parts[:place], new]))
+        if old in names:
+            parts[: place + 1] = names[old].split("/")
+    return "/".join(parts)
 
 
 def ancestors(path: str, root: str) -> list[str]:

@@ -14,10 +14,13 @@ from daemon.engine.event import Kinds
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
 from daemon.engine.kinds import LEASES
 from daemon.engine.store import Store
-from daemon.engine.tables import FOLDED_TABLES, TABLES
+from daemon.engine.tables import DIGESTS, FOLDED_TABLES, TABLES
 
-VERSION = 3
+VERSION = 4
 """Of the tables. A journal of another one was written by another program, and is not touched."""
+UNDIGESTED = 3
+"""The version before entries had digests. Such a journal is read as it is; whoever opens it to write turns it
+into today's, and no older program opens it any more: that would write, and forget, without digests."""
 
 DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
@@ -72,9 +75,12 @@ def open_store(path: Path) -> Store:
         connection.execute("begin immediate")
         if version == 0:
             _create(connection, TABLES)
-            connection.execute(f"pragma user_version = {VERSION}")
         else:
             _create(connection, FOLDED_TABLES)  # what is lost of them is folded again
+        if version == UNDIGESTED:
+            _create(connection, DIGESTS)
+        if version != VERSION:
+            connection.execute(f"pragma user_version = {VERSION}")
         connection.execute("commit")
     return Store(connection, path)
 
@@ -92,8 +98,8 @@ def open_readonly(path: Path, *, snapshot: bool = True) -> Store:
         connection.text_factory = _text
         if snapshot:
             connection.execute("begin")
-        _version_of(connection)
-        store = Store(connection, path)
+        digested = _version_of(connection) > UNDIGESTED
+        store = Store(connection, path, digested=digested)
         store.last()
     return store
 
@@ -138,7 +144,7 @@ def _version_of(connection: sqlite3.Connection) -> int:
     """The version of this journal; 0 for a new one."""
     [version] = connection.execute("pragma user_version").fetchone()
     tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
-    if version not in (0, VERSION):
+    if version not in (0, UNDIGESTED, VERSION):
         raise JournalOther(
             f"It is of version {version}, and this program reads version {VERSION}."
             " Run the version that wrote it, or name another journal."

@@ -181,7 +181,7 @@ def question_of(journal: Reading, given: Entry[Input]) -> Entry[Asked] | Entry[W
     if journal.is_pending(named.seq):
         return cast(Entry[Asked], named)
     for asked in journal.pending(Asked, thread=named.thread):
-        same = asked.event.fingerprint == named.event.fingerprint
+        same = asked.event.asks_the_same(named.event)
         if same and asked.event.execution == named.event.execution:
             return asked
     return None

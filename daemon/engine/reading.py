@@ -356,6 +356,17 @@ class Reading:
         with self._question:
             yield from self._store.rows(upto)
 
+    def rows_and_digests(self) -> Iterator[tuple[Stored, object]]:
+        """The same rows, each with its digest; None where it has none."""
+        with self._question:
+            yield from self._store.rows_and_digests()
+
+    def undigested(self) -> tuple[int, int] | None:
+        """The entries after the first seq, up to the second, may have no digest yet: an older version wrote
+        them. None: each must have one."""
+        with self._question:
+            return self._store.undigested()
+
     def entries(self, upto: int = ALWAYS) -> Iterator[Entry[Event]]:
         """The same as entries. Raises JournalDamaged at one that cannot be read."""
         for row in self.rows(upto):

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from daemon.engine.event import Entry, StepEvent, only
+from daemon.engine.event import UNHASHED, Entry, StepEvent, only
 from daemon.engine.exceptions import Nondeterminism
-from daemon.engine.keys import ancestors, by_content, context_of, is_part, step_of
+from daemon.engine.keys import ancestors, by_content, context_of, is_part, is_renamed, step_of
 
 
 class Record:
@@ -28,7 +28,7 @@ class Record:
         """The steps of the executions that it stands for, in order."""
         self._entries = {entry.key: entry for entry in [*entries, *beside]}
         steps = only(StepEvent, entries)
-        self._unread = {entry.key for entry in steps}
+        self._unread = {entry.key for entry in steps if not is_renamed(entry.key)}
         self._parts = _parts_by_step(self._unread)
         self._taken = {entry.event.taken_from for entry in steps}
         self._claimed = {path}
@@ -55,7 +55,7 @@ class Record:
         entry = self._entries.get(key)
         if entry is None:
             return None
-        if fingerprint and entry.event.fingerprint != fingerprint:
+        if fingerprint and _asks_else(entry, fingerprint):
             raise Nondeterminism(f"{key} asks for something else than what is recorded")
         self._unread.discard(key)
         if is_part(key):
@@ -123,6 +123,11 @@ class Record:
                 self._taken.add(entry.key)
                 return entry
         return None
+
+
+def _asks_else(entry: Entry[Any], fingerprint: str) -> bool:
+    """True if the step is known to have asked something else: what was forgotten is read back as it is."""
+    return not entry.forgotten and entry.event.fingerprint not in (fingerprint, UNHASHED)
 
 
 def _parts_by_step(keys: Iterable[str]) -> Mapping[str, Sequence[str]]:

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
+from daemon.engine.digests import digest_of
 from daemon.engine.tables import REPLAYS, ROW, Row, Stored
 
 PART = 500
@@ -44,10 +45,14 @@ def delete_database(file: Path) -> None:
 
 
 class Store:
-    """One connection to the tables in the file at `path`. Raises sqlite3.Error."""
+    """One connection to the tables in the file at `path`. Raises sqlite3.Error.
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    `digested`: has the table of entries a column of digests? One that is only read may have none.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, digested: bool = True) -> None:
         self._db = connection
+        self._digested = digested
         self.path = path
 
     def close(self) -> None:
@@ -66,17 +71,19 @@ class Store:
             self._db.execute("rollback")
 
     def insert(self, row: Row) -> int | None:
-        """Insert the row and fold it; returns its seq, or None where its key or thread is there already."""
+        """Insert the row with its digest, and fold it; returns its seq, or None where its key or thread is
+        there already."""
+        seq = self.last() + 1
+        closes, at = json.dumps(row.closes), float(row.at)
+        stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
         inserted = self._db.execute(
-            "insert into entry(thread, kind, author, body, key, cause, closes, at)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-            (row.thread, row.kind, row.author, row.body, row.key, row.cause, json.dumps(row.closes), row.at),
+            f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+            (*stored, digest_of(stored)),
         )
         if not inserted.rowcount:
             return None
-        assert inserted.lastrowid is not None
-        self._fold(inserted.lastrowid, row)
-        return inserted.lastrowid
+        self._fold(seq, row)
+        return seq
 
     def _fold(self, seq: int, row: Row) -> None:
         if row.pending:
@@ -86,9 +93,31 @@ class Store:
         for closed in row.closes:
             self._db.execute("delete from pending where seq = ?", (closed,))
 
-    def overwrite(self, seq: int, body: str) -> None:
-        """Put this body in the place of an entry's own. Only what is forgotten is ever written over."""
-        self._db.execute("update entry set body = ? where seq = ?", (body, seq))
+    def overwrite(self, row: Stored, *, key: str, body: str) -> None:
+        """Put this key and body in the place of the row's own, and their digest in the place of its digest.
+        Only what is forgotten is ever written over."""
+        seq, thread, kind, author, _, _, cause, closes, at = row
+        digest = digest_of((seq, thread, kind, author, body, key, cause, closes, at))
+        self._db.execute(
+            "update entry set key = ?, body = ?, digest = ? where seq = ?", (key, body, digest, seq)
+        )
+
+    def digest_some(self, most: int) -> bool:
+        """Give so many entries without a digest theirs, in one transaction. True if there were any."""
+        between = self.undigested()
+        if between is None:
+            return False
+        self.begin()
+        where = f"seq > ? and seq <= ? and digest is null order by seq limit {most}"
+        rows = self._db.execute(f"select {ROW} from entry where {where}", between).fetchall()
+        for row in rows:
+            self._db.execute("update entry set digest = ? where seq = ?", (digest_of(row), row[0]))
+        if rows:
+            self._db.execute("update undigested set since = ?", (rows[-1][0],))
+        else:
+            self._db.execute("drop table undigested")
+        self.commit()
+        return bool(rows)
 
     def scrub(self) -> None:
         """Make sure that nothing of what was written over is left in the file, nor beside it.
@@ -170,6 +199,13 @@ class Store:
     def parts(self, key: str) -> list[Stored]:
         """The entries whose key begins with `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
+
+    def beginning_with(self, name: str) -> list[Stored]:
+        """The entries of the execution, or turn, of this name: also before each restart."""
+        found = list[Stored]()
+        for sign in "!/~":
+            found += self._rows("key >= ? and key < ?", *_range(f"{name}{sign}"))
+        return found
 
     def of(self, thread: str, kinds: Iterable[str], since: int, most: int | None = None) -> list[Stored]:
         """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
@@ -346,10 +382,20 @@ class Store:
             yield from part
             part = self._part(part[-1][0], upto)
 
-    def _part(self, since: int, upto: int) -> list[Stored]:
+    def rows_and_digests(self) -> Iterator[tuple[Stored, object]]:
+        """Every entry with its digest, in order; None stands for one that is missing."""
+        digest = "digest" if self._digested else "null"
+        since = 0
+        while part := self._part(since, self.last(), digest):
+            for *row, digest_there in part:
+                yield cast(Stored, tuple(row)), digest_there
+            since = part[-1][0]
+
+    def _part(self, since: int, upto: int, *more: str) -> list[Any]:
         """Some of the entries after a seq, up to another. Each text is made by SQLite itself, which is
         quicker; where one of them is none, all are read as everywhere else."""
-        query = f"select {ROW} from entry where seq > ? and seq <= ? order by seq limit {PART}"
+        columns = ", ".join([ROW, *more])
+        query = f"select {columns} from entry where seq > ? and seq <= ? order by seq limit {PART}"
         careful = self._db.text_factory
         self._db.text_factory = str
         try:
@@ -405,6 +451,16 @@ class Store:
     def doubled(self) -> list[tuple[int, str]]:
         """The keys that are there more than once, each with its last seq."""
         return self._db.execute("select max(seq), key from entry group by key having count(*) > 1").fetchall()
+
+    def undigested(self) -> tuple[int, int] | None:
+        """The entries after the first seq, up to the second, may have no digest yet; None: each must have
+        one."""
+        if not self._digested:
+            return 0, self.last()
+        if self._number("select 1 from sqlite_master where name = 'undigested'") is None:
+            return None
+        between: tuple[int, int] | None = self._db.execute("select since, upto from undigested").fetchone()
+        return between
 
     def folded(self, table: str) -> list[tuple[Any, ...]]:
         """The rows of a folded table."""

@@ -13,12 +13,19 @@ create table if not exists lease(thread text primary key, epoch integer not null
 TABLES = f"""
 create table entry(
   seq integer primary key, thread text not null, kind text not null, author text not null, body text not null,
-  key text not null unique, cause integer, closes text not null, at real not null);
+  key text not null unique, cause integer, closes text not null, at real not null, digest blob);
 create index entry_by_thread on entry(thread, kind, seq);
 create index entry_by_kind on entry(kind, at);
 create unique index entry_opens_thread on entry(thread) where kind = 'thread';
 {FOLDED_TABLES}"""
 """The last index: two conversations never share an id."""
+DIGESTS = """
+alter table entry add column digest blob;
+create table undigested(since integer not null, upto integer not null);
+insert into undigested select 0, coalesce(max(seq), 0) from entry
+"""
+"""Turns tables of version 3, which had no digests, into today's. As long as `undigested` is there, the
+entries after `since`, up to `upto`, may have none."""
 
 REPLAYS: Mapping[str, str] = {
     "pending": "select seq, thread, kind from entry where kind in (select value from json_each(?))"

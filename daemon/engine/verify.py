@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from daemon.engine.blanking import mark_of
+from daemon.engine.digests import digest_of
 from daemon.engine.journal_rules import RULES, Ledger, Rule
 from daemon.engine.reading import Reading
 from daemon.engine.rows import entry_of, seqs_in
@@ -46,19 +47,23 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a journal was found to be."""
+    """What a journal was found to be. `undigested`: entries of an older version that have no digest yet."""
 
     entries: int
     violations: Sequence[Violation]
     pending: Sequence[Pending]
+    undigested: int = 0
 
     def __str__(self) -> str:
-        entries = _counted(self.entries, "entry", "entries")
-        faults = "clean"
+        found = _counted(self.entries, "entry", "entries")
         if self.violations:
-            faults = _counted(len(self.violations), "violation", "violations")
+            found += f", {_counted(len(self.violations), 'violation', 'violations')}"
+        else:
+            found += ", clean"
+        if self.undigested:
+            found += f" ({self.undigested} without a digest: the daemon's next start adds it)"
         waits = ", ".join(map(str, self.pending))
-        return f"{entries}, {faults}; pending: {waits or 'nothing'}"
+        return f"{found}; pending: {waits or 'nothing'}"
 
 
 def _counted(number: int, one: str, many: str) -> str:
@@ -69,18 +74,41 @@ def _counted(number: int, one: str, many: str) -> str:
 
 def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
     """Look at the whole journal, with these rules more. Raises JournalError where it cannot be read."""
-    ledger = Ledger(reading.kinds)
-    findings = sorted(_findings(reading, ledger, [*RULES, *rules]), key=itemgetter(0))
+    ledger, digests = Ledger(reading.kinds), Digests(reading.undigested())
+    findings = sorted(_findings(reading, ledger, digests, [*RULES, *rules]), key=itemgetter(0))
     violations = [Violation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
-    return Verdict(entries=ledger.count, violations=violations, pending=list(_pending(ledger)))
+    return Verdict(
+        entries=ledger.count,
+        violations=violations,
+        pending=list(_pending(ledger)),
+        undigested=digests.missing,
+    )
 
 
-def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findings:
+class Digests:
+    """Checks that each entry is what was written; counts those `between` two seqs that have no digest yet."""
+
+    def __init__(self, between: tuple[int, int] | None) -> None:
+        self._since, self._upto = between or (0, 0)
+        self.missing = 0
+
+    def check(self, row: Stored, digest: object) -> Findings:
+        """A row, and the digest beside it (None: there is none)."""
+        seq = row[0]
+        if digest is None and self._since < seq <= self._upto:
+            self.missing += 1
+        elif digest is None:
+            yield seq, "altered", "its digest is missing: it was removed, or the entry was put in by hand"
+        elif digest != digest_of(row):
+            yield seq, "altered", "it does not fit its digest: it is not what was written, or that is not"
+
+
+def _findings(reading: Reading, ledger: Ledger, digests: Digests, rules: Sequence[Rule]) -> Findings:
     yield from reading.problems()
     asked = dict[str, Sequence[Rule]]()
     for each in ledger.kinds:
         asked[each.kind] = [rule for rule in rules if rule.concerns(each)]
-    for row in reading.rows():
+    for row, digest in reading.rows_and_digests():
         seq = row[0]
         missing = ledger.last + 1
         if missing < seq:  # entries are never deleted, and their seqs leave no gap
@@ -88,6 +116,7 @@ def _findings(reading: Reading, ledger: Ledger, rules: Sequence[Rule]) -> Findin
             if missing < seq - 1:
                 gone = f"gone up to {seq - 1}"
             yield missing, "gone", gone
+        yield from digests.check(row, digest)
         yield from _look_at(row, ledger, asked)
     yield from _forgotten(ledger)
     yield from _folded(reading.folded(), ledger)

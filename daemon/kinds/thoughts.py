@@ -45,6 +45,7 @@ class ModelCall(StepEvent):
     stays: ClassVar[tuple[str, ...]] = (
         *("name", "role", "texts", "wording", "people", "model", "stop_reason", "failure"),
     )
+    hashes: ClassVar[tuple[str, ...]] = ("saw",)
     name: str
     role: str
     saw: str

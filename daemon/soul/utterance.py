@@ -42,7 +42,7 @@ def speech_of(key: str) -> str:
 
 def is_broken_off(receipt: Entry[Any] | None) -> bool:
     """Was the message left half said? Then its receipt answers to no text that was to be said."""
-    return receipt is not None and not receipt.event.fingerprint
+    return receipt is not None and not receipt.forgotten and not receipt.event.fingerprint
 
 
 async def own_since(scope: Scope, intent: Entry[Any] | None) -> list[Posted]:

@@ -19,7 +19,7 @@ REPLAY: tuple[Mutant, ...] = (
     rule(
         "engine: what a step asks is compared when it is read back",
         "engine/recorded.py",
-        "if fingerprint and entry.event.fingerprint != fingerprint:",
+        "if fingerprint and _asks_else(entry, fingerprint):",
         "if False:",
         f"{AGAIN}[yes to X is not yes to Y]",
     ),
@@ -219,7 +219,7 @@ ANSWERS: tuple[Mutant, ...] = (
     rule(
         "answers: an old button counts for the same question",
         "engine/answers.py",
-        "        same = asked.event.fingerprint == waits.event.fingerprint\n        return same and",
+        "        same = asked.event.asks_the_same(waits.event)\n        return same and",
         "        return False and",
         f"{CHANGES}an_old_button_counts_once_for_the_same_question_after_a_restart",
     ),

@@ -193,11 +193,11 @@ async def test_a_projection_that_is_gone_is_made_anew(
 async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tmp_path: Path) -> None:
     await lived(tmp_path)
     for done, status, why in (
-        ("pragma user_version = 7", 78, "It is of version 7, and this program reads version 3."),
+        ("pragma user_version = 7", 78, "It is of version 7, and this program reads version 4."),
         ("drop table entry", 74, "It has no table of entries."),
     ):
         with opened(tmp_path / NAME) as copy:
-            copy.db.execute("pragma user_version = 3")
+            copy.db.execute("pragma user_version = 4")
             copy.db.execute(done)
         before = (tmp_path / NAME).read_bytes()
         for command in ((), ("verify",)):

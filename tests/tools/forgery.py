@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from daemon.engine.tables import ROW
+
 
 class Forgery:
     """An open journal file."""
@@ -51,7 +53,8 @@ class Forgery:
         """One entry more, at the end; returns its seq."""
         (seq,) = self.db.execute("select max(seq) + 1 from entry").fetchone()
         row = (seq, thread, kind, "soul", json.dumps(body or {}), key or f"added#{seq}", cause)
-        self.db.execute("insert into entry values (?, ?, ?, ?, ?, ?, ?, ?, 0)", (*row, json.dumps([*closes])))
+        added = (*row, json.dumps([*closes]), 0.0)
+        self.db.execute(f"insert into entry({ROW}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)", added)
         return int(seq)
 
 

@@ -27,7 +27,7 @@ def test_a_journal_of_another_version_is_ill(journal: Path) -> None:
         copy.db.execute("pragma user_version = 7")
     found = look_at(journal)
     assert not found.ok
-    assert "It is of version 7, and this program reads version 3. Run the version that wrote it" in found.said
+    assert "It is of version 7, and this program reads version 4. Run the version that wrote it" in found.said
 
 
 def test_a_journal_that_cannot_be_looked_at_is_ill(tmp_path: Path) -> None:

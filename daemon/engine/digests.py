@@ -1,0 +1,26 @@
+"""The digest of an entry, which stands beside it in the file: what was altered there no longer fits it.
+
+It tells of accidents and careless edits. Whoever can write to the file can write a digest, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from daemon.engine.tables import Stored
+
+SIZE = 16
+"""Bytes of a digest: an alteration that keeps it is out of the question, and a row grows by 17 bytes."""
+
+
+def digest_of(row: Stored) -> bytes:
+    """Digest all that is recorded of an entry, its seq included: also two rows that were swapped are seen.
+
+    Lengths come before texts, so that nothing can move from one column into the next. A damaged cell,
+    which may be of any type, counts as Python shows it.
+    """
+    seq, thread, kind, author, body, key, cause, closes, at = row
+    texts = [one if type(one) is str else repr(one) for one in (thread, kind, author, key, closes, body)]
+    lengths = " ".join([str(len(one)) for one in texts])
+    recorded = f"{seq} {cause!r} {at!r} {lengths}\n{''.join(texts)}"
+    return hashlib.sha256(recorded.encode(errors="surrogatepass")).digest()[:SIZE]

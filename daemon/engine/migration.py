@@ -1,0 +1,43 @@
+"""Give the entries of an older journal their digests, when it is opened to be written for the first time.
+
+Each piece is one transaction, and what is left is in the file: after a kill the next opening goes on there.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from daemon.engine.clearing import executions_of, unhash
+from daemon.engine.erasing import Forgotten
+from daemon.engine.event import Kinds
+from daemon.engine.store import Store
+
+PIECE = 1_000
+"""Entries that are given their digests in one transaction."""
+
+log = logging.getLogger(__name__)
+
+
+def add_digests(store: Store, kinds: Kinds) -> None:
+    """Give the digests that are missing. Raises sqlite3.Error, OSError; then the next opening goes on."""
+    between = store.undigested()
+    if between is None:
+        return
+    log.warning("Entries %d to %d are given their digests, once.", between[0] + 1, between[1])
+    if between[0] == 0:
+        _clear_hashes(store, kinds)
+    while store.digest_some(PIECE):
+        pass
+    log.warning("All entries have their digests now.")
+
+
+def _clear_hashes(store: Store, kinds: Kinds) -> None:
+    """Clear what versions before left of what was forgotten: the hashes that were made of it."""
+    seqs = list[int]()
+    for row in store.kind([Forgotten.kind], 0, 0.0):
+        event = kinds.load(row[2], row[4])
+        assert isinstance(event, Forgotten)
+        seqs += event.seqs
+    if seqs:
+        unhash(store, kinds, [*executions_of(store, kinds, seqs).values()])
+        store.scrub()

@@ -1,0 +1,267 @@
+"""What is forgotten leaves no hash behind, neither in steps that stay nor in keys; they are read back so."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from daemon.engine.context import Context
+from daemon.engine.event import UNHASHED, StepEvent, fingerprint
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.engine.kinds import Asked, AttemptFailed, Intent, Outcome, Restarted, Result, TurnEnded
+from daemon.engine.verify import verify
+from daemon.engine.worker import Worker
+from tests.clock import FakeClock
+from tests.engine.scenario import Pressed, Said
+from tests.engine.small import said_to, say, working
+from tests.engine.test_digests import made_older
+from tests.engine.test_erasing import Frail, bytes_of, copied
+
+SECRET = "yes"
+"""So short that anybody who guesses it would know it by its hash."""
+NAME = re.compile(r"/:([0-9a-f]{12})#")
+
+
+def hashes_in(home: Path) -> set[bytes]:
+    """All that the journal holds of digests, fingerprints and names that are made of content."""
+    found = set[bytes]()
+    with closing(sqlite3.connect(home / "journal.db")) as db:
+        for body, key, digest in db.execute("select body, key, digest from entry"):
+            found |= {digest, digest.hex().encode()}
+            found.add(str(json.loads(body).get("fingerprint", "")).encode())
+            found.update(name.encode() for name in NAME.findall(key))
+    return found - {b"", UNHASHED.encode()}
+
+
+def left(home: Path, hashes: set[bytes]) -> set[bytes]:
+    """Which of these stand in any file of the journal's."""
+    data = bytes_of(home)
+    return {one for one in hashes if one in data}
+
+
+def guesses(*contents: tuple[object, ...]) -> set[bytes]:
+    """The hashes that somebody makes who guesses what was said."""
+    return {fingerprint(*content)[:12].encode() for content in contents}
+
+
+class Life:
+    """A program that asks for what was said in every way, and then sleeps."""
+
+    def __init__(self) -> None:
+        self.done = list[str]()
+        self.ended = list[object]()
+
+    async def body(self, ctx: Context) -> None:
+        [words] = said_to(ctx) or [""]
+        heard = await ctx.run("hear", lambda: self._do("heard"), asks=words)
+
+        async def sub(context: Context) -> str:
+            async def deeper(inner: Context) -> str:
+                return str(await inner.run("deeper", lambda: self._do("deeper"), asks=words))
+
+            await context.gather((context.about("more", words), deeper))
+            return str(await context.run("call", lambda: self._do("called"), asks=words))
+
+        told = await ctx.gather((ctx.about("call", words), sub), (ctx.about("other", words), sub))
+        await ctx.effect(Intent(name="post"), lambda: self._post(words), Outcome(unknown=True))
+        await ctx.record(Result(value=len(words)), "kept")
+        await ctx.sleep(60)
+        self.ended.append((heard, told))
+
+    async def _do(self, what: str) -> str:
+        self.done.append(what)
+        return what
+
+    async def _post(self, words: str) -> Outcome:
+        self.done.append("post")
+        return Outcome(result=f"posted {len(words)}")
+
+
+async def wake(clock: FakeClock, worker: Worker) -> None:
+    await clock.advance(61)
+    await worker.idle()
+
+
+async def forget(journal: Journal, seqs: list[int]) -> None:
+    await journal.forget(seqs, thread="soul", key=f"wish:{seqs[0]}", why="Ann wants it")
+
+
+async def test_no_hash_of_what_was_said_is_left_in_any_file(tmp_path: Path) -> None:
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, "something else", "bob")
+        await say(journal, SECRET)
+        await worker.idle()
+        before = hashes_in(tmp_path)
+        made = guesses(("call", SECRET), ("other", SECRET), ("more", SECRET))
+        assert made <= before
+        anns, bobs = (
+            {entry.event.fingerprint.encode() for entry in journal.of(thread, StepEvent)}
+            for thread in ("ann", "bob")
+        )
+        anns -= bobs  # what both asked is made of nobody's words
+        assert len(anns) > 3
+        [said] = journal.of("ann", Said)
+        [digest] = [digest for row, digest in journal.rows_and_digests() if row[0] == said.seq]
+        assert isinstance(digest, bytes)
+        await forget(journal, [said.seq])
+        assert left(tmp_path, anns | made | {digest}) == set()
+        assert SECRET not in str([entry.key for entry in journal.since(0)])
+        assert {one.event.fingerprint for one in journal.of("ann", Result)} == {UNHASHED}
+        assert UNHASHED not in {one.event.fingerprint for one in journal.of("bob", Result)}
+        assert verify(journal).violations == []
+
+
+async def test_such_steps_are_read_back_without_comparison(tmp_path: Path) -> None:
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        done = list(life.done)
+        [said] = journal.of("ann", Said)
+        await forget(journal, [said.seq])
+    async with working(tmp_path, clock, life.body) as (journal, worker):  # another life of the program
+        await wake(clock, worker)
+        assert not journal.kind(Restarted)
+        assert not journal.kind(AttemptFailed)
+        assert [one.event.outcome for one in journal.kind(TurnEnded)] == ["suspended", "completed"]
+    assert life.done[: len(done)] == done
+    assert "heard" not in life.done[len(done) :]
+    assert "post" not in life.done[len(done) :], "what the world sees is not done again"
+    assert life.ended == [("heard", ["called", "called"])]
+
+
+async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tmp_path: Path) -> None:
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await say(journal, "something else", "bob")
+        await worker.idle()
+        [said] = journal.of("bob", Said)
+        await forget(journal, [said.seq])
+
+    async def other(ctx: Context) -> None:
+        await ctx.run("hear", lambda: life._do("heard"), asks="another thing")
+
+    async with working(tmp_path, clock, other) as (journal, worker):
+        await wake(clock, worker)
+        [why] = [entry.event.why for entry in journal.of("ann", Restarted)]
+        assert "asks for something else" in why
+
+
+async def test_a_copy_of_the_same_hash_goes_with_it(tmp_path: Path) -> None:
+    """An intent alone is forgotten: its outcome, which asks the same, keeps its words and not the hash."""
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        [intent], [outcome] = journal.kind(Intent), journal.kind(Outcome)
+        assert intent.event.fingerprint == outcome.event.fingerprint
+        await forget(journal, [intent.seq])
+        assert left(tmp_path, {intent.event.fingerprint.encode()}) == set()
+        assert journal.at(outcome.seq).event == replace(outcome.event, fingerprint=UNHASHED)
+
+
+async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path: Path) -> None:
+    """Neither question has a hash any more: that of both is missing does not make them the same."""
+
+    def asking(*names: str) -> Callable[[Context], Awaitable[None]]:
+        async def body(ctx: Context) -> None:
+            for name in names:
+                await ctx.ask(name, Asked())
+
+        return body
+
+    clock = FakeClock()
+    async with working(tmp_path, clock, asking("delete X")) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        [old] = journal.kind(Asked)
+        [said] = journal.of("ann", Said)
+        await forget(journal, [said.seq])
+    async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):
+        await say(journal, "go on")
+        await worker.idle()
+        await journal.append("ann", Pressed(text="yes", answers=old.key), key="press:1", author="ann")
+        await worker.idle()
+        assert journal.pending(Asked), "what is asked now still waits"
+
+
+async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_again(tmp_path: Path) -> None:
+    """Nobody can tell whether it was the same."""
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        [said] = journal.of("ann", Said)
+        await forget(journal, [said.seq])
+
+    async def first_something_else(ctx: Context) -> None:
+        await ctx.run("another step", lambda: life._do("another"))
+        await ctx.effect(Intent(name="post"), lambda: life._post("other"), Outcome(unknown=True))
+
+    async with working(tmp_path, clock, first_something_else) as (journal, worker):
+        await wake(clock, worker)
+        assert journal.kind(Restarted)
+        assert {entry.event.taken_from for entry in journal.kind(Outcome, Result)} == {""}
+
+
+@pytest.mark.parametrize("at", range(1, 11))
+async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int) -> None:
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        hashes = hashes_in(tmp_path)
+        [said] = journal.of("ann", Said)
+        kept = {one.seq: one.event for one in journal.kind(TurnEnded)}
+    Frail.left = at
+    killed = False
+    async with Journal(tmp_path / "journal.db", clock, [Said, Pressed], Frail) as journal:
+        try:
+            await forget(journal, [said.seq])
+        except JournalError:
+            killed = True
+        copy = copied(tmp_path)
+    assert killed == (at < 10)
+    async with working(copy, clock, life.body) as (journal, worker):
+        steps = {one for one in hashes if len(one) in (12, 16) and one.isalnum()}
+        assert left(copy, steps) == set()
+        assert {one.seq: one.event for one in journal.kind(TurnEnded)} == kept
+        await wake(clock, worker)
+        assert life.ended == [("heard", ["called", "called"])]
+
+
+async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(tmp_path: Path) -> None:
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        hashes = {one for one in hashes_in(tmp_path) if len(one) in (12, 16) and one.isalnum()}
+        steps = [*journal.of("ann", StepEvent)]
+        [said] = journal.of("ann", Said)
+    home = tmp_path / "older"
+    home.mkdir()
+    path = home / "journal.db"
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
+        db.execute("vacuum into ?", (str(path),))
+    async with Journal(path, clock, [Said, Pressed]) as journal:
+        await forget(journal, [said.seq])
+    with closing(sqlite3.connect(path)) as db, db:  # as the version before left its steps
+        for step in steps:
+            body = journal.kinds.dump(step.event)
+            db.execute("update entry set body = ?, key = ? where seq = ?", (body, step.key, step.seq))
+    made_older(path)
+    assert len(left(home, hashes)) > 5
+    async with working(home, clock, life.body) as (journal, worker):
+        assert left(home, hashes) == set()
+        await wake(clock, worker)
+        assert life.ended == [("heard", ["called", "called"])]
