@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Collection
+
 from aiohttp import ClientSession
 
 from daemon.engine.event import as_json
@@ -17,6 +21,8 @@ from tests.stories.test_reading import cell
 
 BEES = "I keep forty beehives behind the old windmill in Zinnwald"
 NOTED = "- keeps beehives behind the windmill in Zinnwald"
+CONTENT = re.compile(r"/:([0-9a-f]{12})#")
+"""The name of a context in a key, where it is made of its content."""
 SECRETS = ("beehives", "windmill", "Zinnwald")
 """Words that only Alice said."""
 
@@ -180,6 +186,53 @@ async def test_nothing_is_left_of_a_reading_whose_answer_quotes_them(stage: Stag
     assert "beehives" in stage.entries("reading-ended")[0].event.answer
     await forgotten(stage)
     assert traces(stage, *SECRETS) == []
+
+
+def hashes(stage: Stage, seqs: Collection[int] = ()) -> set[bytes]:
+    """The digests, fingerprints, request hashes and names of contexts of these entries, or of all."""
+    found = set[bytes]()
+    for row, digest in stage.soul.journal.rows_and_digests():
+        if seqs and row[0] not in seqs:
+            continue
+        assert isinstance(digest, bytes)
+        fields = json.loads(row[4])
+        told = {fields.get("fingerprint", ""), fields.get("saw", ""), *CONTENT.findall(row[5])}
+        found |= {digest, digest.hex().encode(), *(str(one).encode() for one in told)}
+    return found - {b"", b"forgotten"}
+
+
+def left(stage: Stage, hashes: Collection[bytes]) -> set[bytes]:
+    """Which of these stand in any file of the soul's."""
+    data = b"".join(file.read_bytes() for file in stage.home.rglob("*") if file.is_file())
+    return {one for one in hashes if one in data}
+
+
+async def test_no_hash_of_it_is_left_in_any_file(stage: Stage) -> None:
+    """Whoever guesses a short message would know it by its hash."""
+    await lived(stage)
+    await stage.sleep()
+    await stage.wake(rlm_threshold_tokens=0)
+    stage.model.say(READING)
+    stage.model.say(wanting("What is kept?", "channel", names=["#general"]))
+    stage.model.say(cell("FINAL(llm_query('Which?\\n' + context['#general']))"))
+    stage.model.say("Forty beehives behind the old windmill in Zinnwald.", model=FAST)
+    stage.model.say(reply("Bees."))
+    await stage.say("alice", ALICE, "what is kept, by #general?")
+    before = hashes(stage)
+    names = [name for entry in stage.entries() for name in CONTENT.findall(entry.key)]
+    assert names, "a question of the reading is named by its words"
+    await forgotten(stage)
+    gone = {entry.seq for entry in stage.entries() if entry.forgotten}
+    stay = hashes(stage)
+    assert len(before - stay) > 40
+    assert left(stage, before - stay) == set()
+    assert left(stage, [name.encode() for name in names]) == set()
+    assert not [entry for entry in stage.entries() if entry.seq in gone and CONTENT.search(entry.key)]
+    assert verify(stage.soul.journal).violations == []
+    await stage.sleep()
+    await stage.wake()
+    await stage.settled()
+    assert left(stage, before - stay) == set(), "nor does the next life write one"
 
 
 async def test_the_page_shows_none_of_it(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from daemon.engine.writer import Append, Result, Work
 from daemon.rules import verify
 from tests.stories.copying import Copying
 from tests.stories.stage import Stage, staged
-from tests.stories.test_forgetting import SECRETS, forgotten, indexed, lived, traces
+from tests.stories.test_forgetting import SECRETS, forgotten, hashes, indexed, left, lived, traces
 
 EACH = 4
 """Of the boundaries each so-manieth is the last one of a life."""
@@ -52,7 +52,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 async def test_it_is_seen_through_by_the_next_life(stage: Stage) -> None:
     await lived(stage)
     await indexed(stage)
+    before = hashes(stage)
     await forgotten(stage)
+    gone = before - hashes(stage)
     await stage.sleep()
     copies, WhileForgetting.begun = WhileForgetting.copies[:], False
     assert len(copies) > 5 * EACH
@@ -65,6 +67,7 @@ async def test_it_is_seen_through_by_the_next_life(stage: Stage) -> None:
         await stage.until(lambda: not stage.pending("to-forget", "forgotten"))
         await stage.settled()
         assert traces(stage, *SECRETS) == [], copy.name
+        assert left(stage, gone) == set(), copy.name
         assert verify(stage.soul.journal).violations == []
         told: list[Any] = stage.entries("forget-done")
         assert len(told) == 1
