@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from benchmarks.figure import Figure
 from benchmarks.ground import Ground, ground
+from daemon.engine.digests import digest_of
 from daemon.engine.reading import reading
-from daemon.engine.tables import Stored
+from daemon.engine.tables import ROW, Stored
 from daemon.kinds import SOUL_KINDS
 from daemon.rules import verify
 
@@ -25,10 +25,7 @@ AIM = 2.0
 AIMED_AT = 100_000
 SEQS = ("inputs", "keep", "seqs")
 """The fields of a turn's entries that name others of them."""
-INSERT = (
-    "insert into entry(seq, thread, kind, author, body, key, cause, closes, at)"
-    " values(?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+INSERT = f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 LEASES = "insert or replace into lease select thread, seq from entry where kind = 'turn-began'"
 
 
@@ -84,11 +81,11 @@ def _copy(path: Path, rows: Sequence[Stored], entries: int) -> None:
     with closing(sqlite3.connect(path)) as bare, bare:
         [last] = bare.execute("select max(seq) from entry").fetchone()
         for begin in range(last + 1, entries, len(rows)):
-            bare.executemany(INSERT, _moved(rows, begin))
+            bare.executemany(INSERT, [(*row, digest_of(row)) for row in _moved(rows, begin)])
         bare.execute(LEASES)
 
 
-def _moved(rows: Sequence[Stored], begin: int) -> Iterator[tuple[Any, ...]]:
+def _moved(rows: Sequence[Stored], begin: int) -> Iterator[Stored]:
     """The rows of one more conversation, which begins with this seq."""
     first, *_ = rows
     shift = begin - first[0]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from daemon.engine.event import UNHASHED
 from daemon.engine.kinds import with_engine_kinds
-from daemon.kinds import SOUL_KINDS
+from daemon.kinds import SOUL_KINDS, ModelCall
 from daemon.kinds.table import table
 from tests.source import ROOT
 
@@ -22,3 +25,25 @@ def test_what_closes_a_kind_or_is_its_receipt_is_known() -> None:
         assert each.closed_by <= kinds.keys(), each
         assert bool(each.closed_by) == each.pending, each
         assert not each.receipt_of or kinds[each.receipt_of].pending, each
+
+
+def test_a_request_hash_goes_also_where_the_call_stays() -> None:
+    """It is made of all that the model was told."""
+    kinds = with_engine_kinds(SOUL_KINDS)
+    call = ModelCall(
+        name="talk",
+        role="speak",
+        saw="0123456789abcdef",
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording=(),
+        people=(),
+        outcome="ok",
+        model="m",
+        text="Hello.",
+        fingerprint="fedcba9876543210",
+    )
+    left = kinds.load(call.kind, kinds.unhash(call.kind, kinds.dump(call)))
+    assert left == replace(call, saw=UNHASHED, fingerprint=UNHASHED)
+    assert kinds.unhash(call.kind, "no JSON") == "no JSON"

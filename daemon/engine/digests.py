@@ -16,11 +16,15 @@ SIZE = 16
 def digest_of(row: Stored) -> bytes:
     """Digest all that is recorded of an entry, its seq included: also two rows that were swapped are seen.
 
-    Lengths come before texts, so that nothing can move from one column into the next. A damaged cell,
-    which may be of any type, counts as Python shows it.
+    Lengths come before texts, so that nothing can move from one column into the next. A damaged cell, which
+    may be of any type, counts as Python shows it.
     """
     seq, thread, kind, author, body, key, cause, closes, at = row
-    texts = [one if type(one) is str else repr(one) for one in (thread, kind, author, key, closes, body)]
-    lengths = " ".join([str(len(one)) for one in texts])
-    recorded = f"{seq} {cause!r} {at!r} {lengths}\n{''.join(texts)}"
+    try:
+        lengths = f"{len(thread)} {len(kind)} {len(author)} {len(key)} {len(closes)}"
+    except TypeError:  # a number, or nothing, where a text should be
+        return digest_of(
+            (seq, repr(thread), repr(kind), repr(author), body, repr(key), cause, repr(closes), at)
+        )
+    recorded = f"{seq} {cause!r} {at!r} {lengths}\n{thread}{kind}{author}{key}{closes}{body}"
     return hashlib.sha256(recorded.encode(errors="surrogatepass")).digest()[:SIZE]

@@ -299,7 +299,7 @@ def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 
 def blank(ledger: Ledger, entry: Entry[Any]) -> Findings:
-    """Of what is said to be forgotten no word is left. What it was cannot be told: it has no hash to hold."""
+    """Of what is said to be forgotten no word is left. What it was cannot be told: no hash of it is kept."""
     if entry.forgotten and entry.event != entry.event.without_words():
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 

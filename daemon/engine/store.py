@@ -387,8 +387,8 @@ class Store:
         digest = "digest" if self._digested else "null"
         since = 0
         while part := self._part(since, self.last(), digest):
-            for *row, digest_there in part:
-                yield cast(Stored, tuple(row)), digest_there
+            for row in part:
+                yield row[:-1], row[-1]
             since = part[-1][0]
 
     def _part(self, since: int, upto: int, *more: str) -> list[Any]:

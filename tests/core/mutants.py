@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.core.again_rules import AGAIN_AND_BRANCHES
 from tests.core.card_rules import CARD
 from tests.core.defences import DEFENCES
+from tests.core.digest_rules import DIGESTED
 from tests.core.dm_rules import DMS
 from tests.core.edges import EDGES
 from tests.core.engine_rules import ENGINE
@@ -61,6 +62,7 @@ ALL: tuple[Mutant, ...] = (
     *INNER,
     *DMS,
     *UNAWAITED,
+    *DIGESTED,
 )
 
 

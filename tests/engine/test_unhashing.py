@@ -170,28 +170,37 @@ async def test_a_copy_of_the_same_hash_goes_with_it(tmp_path: Path) -> None:
 
 
 async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path: Path) -> None:
-    """Neither question has a hash any more: that of both is missing does not make them the same."""
+    """Neither question has a hash any more: that both have none does not make them the same."""
+    answers = list[object]()
 
-    def asking(*names: str) -> Callable[[Context], Awaitable[None]]:
+    def asking(name: str) -> Callable[[Context], Awaitable[None]]:
         async def body(ctx: Context) -> None:
-            for name in names:
-                await ctx.ask(name, Asked())
+            answers.append(await ctx.ask(name, Asked()))
 
         return body
+
+    async def press(journal: Journal, number: int, asked: str) -> None:
+        pressed = Pressed(text="yes", answers=asked)
+        await journal.append("ann", pressed, key=f"press:{number}", author="ann")
 
     clock = FakeClock()
     async with working(tmp_path, clock, asking("delete X")) as (journal, worker):
         await say(journal, SECRET)
         await worker.idle()
         [old] = journal.kind(Asked)
-        [said] = journal.of("ann", Said)
-        await forget(journal, [said.seq])
-    async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):
-        await say(journal, "go on")
+    async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):  # other code
+        await press(journal, 1, old.key)
         await worker.idle()
-        await journal.append("ann", Pressed(text="yes", answers=old.key), key="press:1", author="ann")
+        [new] = journal.pending(Asked)
+        assert (journal.is_pending(old.seq), new.event.execution) == (False, old.event.execution)
+        await forget(journal, [entry.seq for entry in journal.of("ann", Said)])
+        assert [entry.event.fingerprint for entry in journal.kind(Asked)] == [UNHASHED] * 2
+        await press(journal, 2, old.key)
         await worker.idle()
-        assert journal.pending(Asked), "what is asked now still waits"
+        assert answers == []
+        await press(journal, 3, new.key)
+        await worker.idle()
+        assert len(answers) == 1
 
 
 async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_again(tmp_path: Path) -> None:

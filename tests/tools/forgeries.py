@@ -258,8 +258,41 @@ def forget_and_keep_the_words(copy: Forgery) -> int:
     return message
 
 
+def put_words_into_a_mouth(copy: Forgery) -> int:
+    return copy.change(copy.seqs("message")[0], body={"text": "Hello, Claudia!"})
+
+
+def put_words_into_an_answer(copy: Forgery) -> int:
+    return copy.change(copy.seqs("spoken")[-1], body={"text": "No."})
+
+
+def say_it_earlier(copy: Forgery) -> int:
+    said = copy.seqs("message")[0]
+    return copy.change(said, at=copy.column(said, "at") - 60)
+
+
+def let_somebody_else_say_it(copy: Forgery) -> int:
+    return copy.change(copy.seqs("message")[0], author="U9")
+
+
+def take_out_a_digest(copy: Forgery) -> int:
+    return copy.change(copy.seqs("message")[0], digest=None)
+
+
+def write_another_digest(copy: Forgery) -> int:
+    return copy.change(copy.seqs("message")[0], digest=bytes(16))
+
+
 FORGERIES: dict[str, tuple[Forge, ...]] = {
     "gone": (delete_an_answer,),
+    "altered": (
+        put_words_into_a_mouth,
+        put_words_into_an_answer,
+        say_it_earlier,
+        let_somebody_else_say_it,
+        take_out_a_digest,
+        write_another_digest,
+    ),
     "pending": (open_what_was_closed, leave_out_a_receipt),
     "lease": (lend_to_an_earlier_attempt, lend_to_a_word),
     "doubled": (double_a_receipt, close_twice_in_one_entry),

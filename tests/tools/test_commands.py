@@ -17,8 +17,15 @@ from daemon.backup import backup
 from daemon.engine.exceptions import JournalError
 from daemon.private import made_whole
 from daemon.project import root
+from tests.engine.test_digests import made_older
 from tests.soak import SOAK, later
-from tests.tools.forgeries import Forge, delete_an_answer, double_a_receipt, open_what_was_closed
+from tests.tools.forgeries import (
+    Forge,
+    delete_an_answer,
+    double_a_receipt,
+    open_what_was_closed,
+    put_words_into_a_mouth,
+)
 from tests.tools.forgery import opened
 
 CHILD = """
@@ -53,8 +60,13 @@ def test_verify_needs_no_keys_and_says_what_is_pending_apart(half: Path, tmp_pat
 
 @pytest.mark.parametrize(
     ("rule", "forge"),
-    [("gone", delete_an_answer), ("pending", open_what_was_closed), ("doubled", double_a_receipt)],
-    ids=["gone", "pending", "doubled"],
+    [
+        ("gone", delete_an_answer),
+        ("altered", put_words_into_a_mouth),
+        ("pending", open_what_was_closed),
+        ("doubled", double_a_receipt),
+    ],
+    ids=["gone", "altered", "pending", "doubled"],
 )
 def test_verify_gives_each_violation_a_line_with_its_seq(journal: Path, rule: str, forge: Forge) -> None:
     with opened(journal) as copy:
@@ -209,6 +221,33 @@ def test_a_backup_that_breaks_a_rule_is_not_kept(journal: Path, tmp_path: Path) 
     status, _, wrong = run("backup", str(tmp_path / "y"), "--journal", str(journal))
     assert (status, wrong.startswith("The copy breaks rules of the journal")) == (74, True)
     assert not [*tmp_path.glob("y*")]
+
+
+def test_a_backup_of_an_altered_journal_is_not_kept_and_a_restored_one_is_told(
+    journal: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "y"
+    assert run("backup", str(out), "--journal", str(journal))[0] == 0
+    for path in (journal, out):
+        with opened(path) as forged:
+            seq = put_words_into_a_mouth(forged)
+    status, _, wrong = run("backup", str(tmp_path / "z"), "--journal", str(journal))
+    assert (status, f"the journal itself may: {seq} altered: " in wrong) == (74, True)
+    assert not [*tmp_path.glob("z*")]
+    status, said, _ = run("verify", "--journal", str(out))
+    assert (status, said.startswith(f"{seq} altered: ")) == (1, True)
+
+
+def test_an_older_journal_is_told_to_have_no_digests_and_is_copied_so(journal: Path, tmp_path: Path) -> None:
+    made_older(journal)
+    out = tmp_path / "y"
+    status, said, wrong = run("verify", "--journal", str(journal))
+    assert (status, wrong) == (0, "")
+    assert "without a digest: the daemon's next start adds it); pending: nothing" in said
+    status, told, wrong = run("backup", str(out), "--journal", str(journal))
+    assert (status, wrong, told) == (0, "", said.replace(str(journal), str(out)))
+    assert run("export", "--journal", str(out)) == run("export", "--journal", str(journal))
+    assert run("trace", "--journal", str(out))[0] == 0
 
 
 @SOAK
