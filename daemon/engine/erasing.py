@@ -1,6 +1,6 @@
 """What is forgotten is recorded by two entries: what is to be erased from the file, and that it was.
 
-`clearing.py` does what lies between. A kill there leaves a `forgotten` entry that is pending.
+`overwriting.py` does what lies between. A kill there leaves a `forgotten` entry that is pending.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from daemon.engine.at_hand import AtHand
 from daemon.engine.beside import Beside
-from daemon.engine.clearing import CHUNK, FEW_EXECUTIONS, blank, executions_of, finish, unhash
 from daemon.engine.erasing import Erased, Forgotten, erased_key
 from daemon.engine.event import Entry, Event, Input, chunks
 from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
@@ -26,6 +25,7 @@ from daemon.engine.kinds import LEASES, with_engine_kinds
 from daemon.engine.lock import locked
 from daemon.engine.migration import add_digests
 from daemon.engine.opening import fold_again, open_store
+from daemon.engine.overwriting import CHUNK, FEW_EXECUTIONS, blank, executions_of, finish, unhash
 from daemon.engine.reading import Reading
 from daemon.engine.rows import written_as
 from daemon.engine.store import Store, index_path

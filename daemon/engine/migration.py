@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 
-from daemon.engine.clearing import executions_of, unhash
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Kinds
+from daemon.engine.overwriting import executions_of, unhash
 from daemon.engine.store import Store
 
 PIECE = 1_000

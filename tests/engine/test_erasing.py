@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from daemon.engine.blanking import START
-from daemon.engine.clearing import blank
 from daemon.engine.erasing import Erased, Forgotten
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Match, Result, Waiting
+from daemon.engine.overwriting import blank
 from daemon.engine.reading import reading
 from daemon.engine.store import Store
 from daemon.engine.verify import verify

@@ -1,4 +1,4 @@
-"""Clear what is forgotten from the file: the words of entries, and every hash that was made of them.
+"""Overwrite what is forgotten in the file: the words of entries, and every hash that was made of them.
 
 Each piece is one transaction and may be done again: a kill between two of them leaves a `forgotten` entry
 that is pending, and the next opening goes on there.
