@@ -289,7 +289,7 @@ class Kinds:
         """This body without its hashes of words; one that is no JSON object stays as it is."""
         try:
             fields = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return body
         known = self._classes.get(name)
         if known is None or not isinstance(fields, dict):

@@ -9,7 +9,7 @@ import logging
 
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Kinds
-from daemon.engine.overwriting import executions_of, unhash
+from daemon.engine.overwriting import executions_of, readable_of, unhash
 from daemon.engine.store import Store
 
 PIECE = 1_000
@@ -34,10 +34,9 @@ def add_digests(store: Store, kinds: Kinds) -> None:
 def _clear_hashes(store: Store, kinds: Kinds) -> None:
     """Clear what versions before left of what was forgotten: the hashes that were made of it."""
     seqs = list[int]()
-    for row in store.kind([Forgotten.kind], 0, 0.0):
-        event = kinds.load(row[2], row[4])
-        assert isinstance(event, Forgotten)
-        seqs += event.seqs
+    for _, event in readable_of(store.kind([Forgotten.kind], 0, 0.0), kinds):
+        if isinstance(event, Forgotten):
+            seqs += event.seqs
     if seqs:
         unhash(store, kinds, [*executions_of(store, kinds, seqs).values()])
         store.scrub()

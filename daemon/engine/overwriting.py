@@ -52,13 +52,13 @@ def executions_of(store: Store, kinds: Kinds, seqs: Sequence[int]) -> Names:
         if "@" in str(key):
             found.add(execution_of(str(key)))
     for thread, seq in first.items():
-        for row, event in _read(store.of(thread, kinds.names([Received]), seq), kinds):
+        for row, event in readable_of(store.of(thread, kinds.names([Received]), seq), kinds):
             if isinstance(event, Received) and not wanted.isdisjoint(event.inputs):
                 found.add(execution_of(row[5]))
     turns = defaultdict[str, set[str]](set)
     threads = {execution.rpartition("@")[0] for execution in found} | first.keys()
     for thread in threads:
-        for row, event in _read(store.of(thread, kinds.names([TurnBegan]), 0), kinds):
+        for row, event in readable_of(store.of(thread, kinds.names([TurnBegan]), 0), kinds):
             if isinstance(event, TurnBegan):
                 turns[event.execution].add(row[5].removesuffix("/began"))
                 if not wanted.isdisjoint(event.inputs):
@@ -66,8 +66,8 @@ def executions_of(store: Store, kinds: Kinds, seqs: Sequence[int]) -> Names:
     return {execution: {execution, *turns[execution]} for execution in found}
 
 
-def _read(rows: Sequence[Stored], kinds: Kinds) -> Iterator[tuple[Stored, Event]]:
-    """What of these can be read: a damaged entry tells nothing."""
+def readable_of(rows: Sequence[Stored], kinds: Kinds) -> Iterator[tuple[Stored, Event]]:
+    """Yield each row that can be read with its event: a damaged entry tells nothing."""
     for row in rows:
         try:
             yield row, kinds.load(row[2], row[4])
@@ -84,11 +84,13 @@ def unhash(store: Store, kinds: Kinds, executions: Sequence[set[str]]) -> None:
         store.begin()
         rows = sorted(row for name in names for row in store.beginning_with(name))
         contexts = dict[str, str]()
-        keys = [renamed(str(row[5]), row[0], contexts) for row in rows]
+        keys = [renamed(row[5], row[0], contexts) for row in rows]
         for row, key in zip(rows, keys, strict=True):
-            body = kinds.unhash(row[2], row[4])
-            for old, new in contexts.items():
-                body = body.replace(old, new)
+            body = row[4]
+            if isinstance(body, str):  # where a bit of it was lost, it is bytes
+                body = kinds.unhash(row[2], body)
+                for old, new in contexts.items():
+                    body = body.replace(old, new)
             if (key, body) != (row[5], row[4]):
                 store.overwrite(row, key=key, body=body)
         store.commit()

@@ -82,15 +82,15 @@ DIGESTED = (
     rule(
         "forgetting: fingerprints go with the words",
         "engine/overwriting.py",
-        "            body = kinds.unhash(row[2], row[4])\n",
-        "            body = row[4]\n",
+        "                body = kinds.unhash(row[2], body)\n",
+        "",
         f"{HASHES}no_hash_of_what_was_said_is_left_in_any_file",
     ),
     rule(
         "forgetting: names that are made of content go with the words",
         "engine/overwriting.py",
-        "keys = [renamed(str(row[5]), row[0], contexts) for row in rows]",
-        "keys = [str(row[5]) for row in rows]",
+        "keys = [renamed(row[5], row[0], contexts) for row in rows]",
+        "keys = [row[5] for row in rows]",
         f"{HASHES}no_hash_of_what_was_said_is_left_in_any_file",
     ),
     rule(

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.context import Context
+from daemon.engine.erasing import Forgotten
 from daemon.engine.event import UNHASHED, StepEvent, fingerprint
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, AttemptFailed, Intent, Outcome, Restarted, Result, TurnEnded
+from daemon.engine.kinds import Asked, AttemptFailed, Intent, Outcome, Restarted, Result, TurnBegan, TurnEnded
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
@@ -246,6 +247,35 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int) -> No
         assert {one.seq: one.event for one in journal.kind(TurnEnded)} == kept
         await wake(clock, worker)
         assert life.ended == [("heard", ["called", "called"])]
+
+
+DAMAGED = {
+    "bytes": "cast(x'7bff7d' as text)",
+    "endless": "replace(hex(zeroblob(50000)), '0', '[')",
+    "a list": "'[1]'",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+async def test_damage_in_the_same_execution_keeps_nothing_from_being_forgotten(
+    tmp_path: Path, name: str
+) -> None:
+    clock, life = FakeClock(), Life()
+    async with working(tmp_path, clock, life.body) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        before = hashes_in(tmp_path)
+        [said] = journal.of("ann", Said)
+        [began] = journal.of("ann", TurnBegan)
+        first, *_ = journal.of("ann", Result)
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
+        db.execute(f"update entry set body = {DAMAGED[name]} where seq in (?, ?)", (began.seq, first.seq))
+    async with Journal(tmp_path / "journal.db", clock, [Said, Pressed]) as journal:
+        intents = journal.of("ann", Intent)
+        await forget(journal, [said.seq, intents[0].seq])
+        names = {one for one in before if len(one) == 12}
+        assert left(tmp_path, {*names, intents[0].event.fingerprint.encode()}) == set()
+        assert not journal.pending(Forgotten)
 
 
 async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(tmp_path: Path) -> None:
