@@ -223,8 +223,10 @@ async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_
         assert {entry.event.taken_from for entry in journal.kind(Outcome, Result)} == {""}
 
 
+@pytest.mark.parametrize("older", [False, True], ids=["", "older"])
 @pytest.mark.parametrize("at", range(1, 11))
-async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int) -> None:
+async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older: bool) -> None:
+    """Also where the version before was killed, and today's goes on."""
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
@@ -241,6 +243,8 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int) -> No
             killed = True
         copy = copied(tmp_path)
     assert killed == (at < 10)
+    if older:
+        made_older(copy / "journal.db")
     async with working(copy, clock, life.body) as (journal, worker):
         steps = {one for one in hashes if len(one) in (12, 16) and one.isalnum()}
         assert left(copy, steps) == set()
