@@ -10,12 +10,12 @@ import re
 # thread@seq/draw#2               a step: the second `draw` of the trunk
 # thread@seq/branch#1/draw#1      a step of a context within it
 # thread@seq/:3f9a#1/draw#1       a step of a context that is named by its content
-# thread@seq/draw#2!done          a part of a step
-
 # thread@seq/:forgotten-7#1/draw  the same, when the words of its content are forgotten
+# thread@seq/draw#2!done          a part of a step
 
 PART = "!"
 CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
+"""The name of a context that is made of its content."""
 RENAMED = "/:forgotten-"
 FAILED = "failed"
 STOPPED = "stopped"

@@ -23,12 +23,15 @@ def add_digests(store: Store, kinds: Kinds) -> None:
     between = store.undigested()
     if between is None:
         return
-    log.warning("Entries %d to %d are given their digests, once.", between[0] + 1, between[1])
-    if between[0] == 0:
+    since, upto = between
+    if upto:
+        log.warning("Adding digests to the entries %d to %d, once: a minute for a million.", since + 1, upto)
+    if since == 0:
         _clear_hashes(store, kinds)
     while store.digest_some(PIECE):
         pass
-    log.warning("All entries have their digests now.")
+    if upto:
+        log.warning("All entries have digests now.")
 
 
 def _clear_hashes(store: Store, kinds: Kinds) -> None:

@@ -6,14 +6,16 @@ that is pending, and the next opening goes on there.
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.erasing import Erased, Forgotten, erased_key
 from daemon.engine.event import Event, Kinds, chunks
-from daemon.engine.keys import execution_of, renamed
+from daemon.engine.keys import CONTENT, execution_of, renamed
 from daemon.engine.kinds import Received, TurnBegan
 from daemon.engine.store import Store
 from daemon.engine.tables import Row, Stored
@@ -88,12 +90,27 @@ def unhash(store: Store, kinds: Kinds, executions: Sequence[set[str]]) -> None:
         for row, key in zip(rows, keys, strict=True):
             body = row[4]
             if isinstance(body, str):  # where a bit of it was lost, it is bytes
-                body = kinds.unhash(row[2], body)
-                for old, new in contexts.items():
-                    body = body.replace(old, new)
+                body = _without_names(kinds.unhash(row[2], body), row[0], names, contexts)
             if (key, body) != (row[5], row[4]):
                 store.overwrite(row, key=key, body=body)
         store.commit()
+
+
+def _without_names(body: str, seq: int, names: set[str], contexts: dict[str, str]) -> str:
+    """The body, where it tells a key of these executions, with what their contexts are named now."""
+    if not CONTENT.search(body):
+        return body
+    for name in names:
+        told = re.escape(_in_json(name)) + r'[/~!][^"]*' + CONTENT.pattern + r"#\d+"
+        for key in re.findall(told, body):
+            renamed(str(json.loads(f'"{key}"')), seq, contexts)
+    for old in sorted(contexts, key=len, reverse=True):  # the inner before the outer one
+        body = body.replace(_in_json(old), _in_json(contexts[old]))
+    return body
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 def finish(store: Store, kinds: Kinds, now: float) -> None:

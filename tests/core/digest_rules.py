@@ -82,8 +82,8 @@ DIGESTED = (
     rule(
         "forgetting: fingerprints go with the words",
         "engine/overwriting.py",
-        "                body = kinds.unhash(row[2], body)\n",
-        "",
+        "_without_names(kinds.unhash(row[2], body), row[0], names, contexts)",
+        "_without_names(body, row[0], names, contexts)",
         f"{HASHES}no_hash_of_what_was_said_is_left_in_any_file",
     ),
     rule(
@@ -92,6 +92,13 @@ DIGESTED = (
         "keys = [renamed(row[5], row[0], contexts) for row in rows]",
         "keys = [row[5] for row in rows]",
         f"{HASHES}no_hash_of_what_was_said_is_left_in_any_file",
+    ),
+    rule(
+        "forgetting: such a name goes also where a key is told",
+        "engine/overwriting.py",
+        "_without_names(kinds.unhash(row[2], body), row[0], names, contexts)",
+        "kinds.unhash(row[2], body)",
+        f"{HASHES}a_key_that_is_told_elsewhere_holds_none_of_it",
     ),
     rule(
         "forgetting: the hashes of an execution go that recorded some of the words",

@@ -253,6 +253,48 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older
         assert life.ended == [("heard", ["called", "called"])]
 
 
+async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> None:
+    """Where an attempt failed, and why an execution began again, stands in entries that stay."""
+    broken = [True]
+
+    def asking(*names: str) -> Callable[[Context], Awaitable[None]]:
+        async def body(ctx: Context) -> None:
+            words = SECRET if said_to(ctx) else ""
+
+            async def fails(context: Context) -> None:
+                async def deeper(inner: Context) -> None:
+                    for name in names:
+                        await inner.run(name, calls, asks=words)
+
+                await context.gather((context.about("more", words), deeper))
+
+            await ctx.gather((ctx.about("call", words), fails))
+            await ctx.sleep(60)
+
+        return body
+
+    async def calls() -> None:
+        if broken.pop() if broken else False:
+            raise RuntimeError("the first attempt fails here")
+
+    clock = FakeClock()
+    async with working(tmp_path, clock, asking("first", "second")) as (journal, worker):
+        await say(journal, SECRET)
+        await worker.idle()
+        await clock.advance(5)
+        await worker.idle()
+    async with working(tmp_path, clock, asking("second")) as (journal, worker):  # other code
+        await wake(clock, worker)
+        [failed], [again] = journal.kind(AttemptFailed), journal.kind(Restarted)
+        made = guesses(("call", SECRET), ("more", SECRET))
+        for told in (failed.event.at, again.event.why):
+            assert all(one.decode() in told for one in made)
+        await forget(journal, [entry.seq for entry in journal.of("ann", Said)])
+        assert left(tmp_path, made) == set()
+        assert ":forgotten-" in journal.kind(AttemptFailed)[0].event.at
+        assert ":forgotten-" in journal.kind(Restarted)[0].event.why
+
+
 DAMAGED = {
     "bytes": "cast(x'7bff7d' as text)",
     "endless": "replace(hex(zeroblob(50000)), '0', '[')",
