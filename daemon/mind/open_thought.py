@@ -17,7 +17,7 @@ from daemon.mind.answer import DELIBERATE
 from daemon.mind.json_answer import json_sections, speech_of, speech_so_far
 from daemon.mind.listening import Listening
 from daemon.mind.markup import LEAD
-from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse
+from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse, self_tags
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections, sections
 from daemon.mind.tags import SAY
@@ -42,7 +42,7 @@ class Final:
     def __init__(self, slug: str) -> None:
         self._tag = f"{slug}-response"
         self._begins = re.compile(rf"<{re.escape(self._tag)}(?:\s[^<>]*)?>", re.IGNORECASE)
-        private = [slug, *ROOTS]
+        private = [*self_tags(slug), *ROOTS]
         self._sections = Sections([self._tag, *private], private)
         self.opened = False
         """Has it begun? From then on all is its own, code and quotations too."""
@@ -224,7 +224,7 @@ def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
     whole.end()
     if whole.text or not alone:
         return speech_of(whole.text)
-    private = [slug, *ROOTS]
+    private = [*self_tags(slug), *ROOTS]
     plain = sections(text, private, private)
     in_json = json_sections(plain.outside)
     if in_json is not None:

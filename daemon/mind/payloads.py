@@ -16,6 +16,7 @@ from lxml import etree
 
 from daemon.mind.marks import HTML
 from daemon.mind.markup import Markup, Tag
+from daemon.mind.misspelt_tags import Attempts, Misspelt
 from daemon.mind.xml_text import attributes_of, decoded, writable
 
 THOUGHT = "thought"
@@ -92,11 +93,12 @@ class Fault:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
     """What an answer holds: its payloads in order, and as `thought` its text outside of them, as written, and
-    in `<thought>`s."""
+    in `<thought>`s. `misspelt` are the tags that were meant to be carried out, and that nobody knows."""
 
     thought: str
     payloads: tuple[Payload, ...]
     faults: tuple[Fault, ...]
+    misspelt: tuple[Misspelt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,12 @@ def parse(text: str, *, slug: str, actions: Collection[str]) -> Parsed:
     return _Reading(text, slug, actions).parsed()
 
 
+def self_tags(slug: str) -> tuple[str, ...]:
+    """The tags by which a soul calls itself: its own, and `<ask-NAME>` of the seed on logic and iteration."""
+    ask = f"ask-{slug}"
+    return (slug, ask, f"ask-{slug.title()}")
+
+
 def slug_of(name: str) -> str:
     """The name of the soul's own tag: lower case, `[a-z0-9-]`; never a name that means something else."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
@@ -147,12 +155,16 @@ class _Reading:
     def __init__(self, text: str, slug: str, actions: Collection[str]) -> None:
         final = f"{slug}-response"
         self._slug = slug
+        self._calls = frozenset(self_tags(slug)).difference(actions)
         self._words_only = (final, *WORDS)
-        self._known = frozenset({slug, final, *ROOTS, *actions})
+        self._offered = (slug, final, *ROOTS, *actions)
+        self._known = self._calls.union(self._offered)
         self._text = writable(text[:LONGEST])
         self._markup = Markup(self._text, self._known)
         self._thought: list[tuple[int, str]] = []
         """By where it stands."""
+        self._strangers: list[Tag] = []
+        """Where a payload may stand: the tags of names that nobody knows."""
         self._payloads: list[Payload] = []
         self._begun = 0
         """How many payloads were read, or begun to be."""
@@ -176,7 +188,14 @@ class _Reading:
             thought="\n\n".join(text for text in thought if text),
             payloads=tuple(sorted(self._payloads, key=position)),
             faults=tuple(sorted(self._faults, key=position)),
+            misspelt=self._misspelt(),
         )
+
+    def _misspelt(self) -> tuple[Misspelt, ...]:
+        """The unknown tags that were meant to be carried out; of a misspelt thought nothing is lost."""
+        silent = (f"{self._slug}-response", *SYSTEM, *PARTS.values())
+        attempts = Attempts(self._markup, self._offered, silent)
+        return tuple(one for one in attempts.among(self._strangers) if one.nearest != THOUGHT)
 
     def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:
         """Take the payloads between these. Returns where the words beside them begin and end.
@@ -185,14 +204,18 @@ class _Reading:
         """
         words = []
         for tag in self._markup.between(start, end):
-            if tag.start < start or tag.name not in self._known:
+            if tag.start < start:
+                continue
+            if tag.name not in self._known:
+                if tag.begins:
+                    self._strangers.append(tag)
                 continue
             if self._begun == MOST_PAYLOADS and tag.kind != "close" and tag.name != THOUGHT:
                 self._note(tag.start, TOO_MANY, repaired=False)
                 break
             words.append((start, tag.start))
-            if within and tag.name == self._slug and tag.kind != "broken":
-                self._note(tag.start, f"There was a <{self._slug}> in a <{self._slug}>: one is enough.")
+            if within and tag.name in self._calls and tag.kind != "broken":
+                self._note(tag.start, f"There was a <{tag.name}> in a <{self._slug}>: one is enough.")
                 start = tag.end
             elif tag.kind == "close":
                 self._note(tag.start, f"</{tag.name}> closes nothing: leave it out, or open it first.")
@@ -216,7 +239,7 @@ class _Reading:
         return extent.after
 
     def _payload(self, tag: Tag, extent: Extent) -> Payload:
-        if tag.name != self._slug:
+        if tag.name not in self._calls:
             return self._element(tag, extent, depth=1)
         attributes = self._attributes(tag)
         words = self._level(extent.start, extent.end, within=True)
@@ -231,8 +254,11 @@ class _Reading:
         texts: Sequence[str],
         children: Sequence[Payload] = (),
     ) -> Payload:
+        name = tag.name
+        if name in self._calls:
+            name = self._slug
         return Payload(
-            tag=tag.name,
+            tag=name,
             attributes=attributes,
             text="".join(texts).strip(),
             inner=self._text[extent.start : extent.end],

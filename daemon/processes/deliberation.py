@@ -7,13 +7,13 @@ From the seeds on logic and iteration in xml-pipeline and on reasoning in AgentS
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.actions.action import Definition
 from daemon.actions.deeds import Deeds
 from daemon.actions.registry import Registry
-from daemon.engine.event import only, seqs_of
-from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall
+from daemon.engine.event import Entry, only, seqs_of
+from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall, SystemMessage
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
 from daemon.mind.asking_model import (
@@ -26,7 +26,7 @@ from daemon.mind.asking_model import (
 )
 from daemon.mind.consent import at_bound, consent, day_of, named
 from daemon.mind.open_thought import Thinking, Thought, last_plan
-from daemon.mind.payloads import THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of
+from daemon.mind.payloads import ROOTS, THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
 from daemon.mind.stagnation import repeats
@@ -182,7 +182,10 @@ class _Round:
             return self._text("alone")
         capacity = self._text(self._capacity, left=str(max(self._left, 0)))
         actions = _described(self._definitions)
-        return self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
+        thread = self._turn.thread
+        return self._text(
+            "deliberation", actions=actions, rules=self._rules, capacity=capacity, thread=thread
+        )
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
@@ -220,6 +223,17 @@ class _Round:
     # What follows
 
     async def _follow(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
+        """Carry out what is in the answer; what is misspelt in it is told last.
+
+        An execution that was begun before that was told has recorded all else in the same order.
+        """
+        outcome = await self._carried_out(thought, speech)
+        told = [remember(entry) for entry in await self._told_misspelt(thought.parsed)]
+        if isinstance(outcome, Transition):
+            return replace(outcome, memory=outcome.memory.with_memory(*told))
+        return outcome.with_memory(*told)
+
+    async def _carried_out(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
         deeds = self._deeds(thought.memory.with_memory(remember(thought.call)))
         if self._repeats(thought):
             return await self._remarked("repeated", REMARKED, deeds)
@@ -353,6 +367,19 @@ class _Round:
         await deeds.tell(said, code="huh", count=count)
         return True
 
+    async def _told_misspelt(self, parsed: Parsed) -> Sequence[Entry[SystemMessage]]:
+        """Tell of each tag that nobody knows the nearest known one, or all that there are."""
+        told = []
+        for wrong in parsed.misspelt:
+            near, meaning = [self._slug, self._final_tag, *ROOTS, *self._actions], "no such tag"
+            if wrong.nearest:
+                near, meaning = [wrong.nearest], "misspelt tag"
+            named = ", ".join(f"<{name}>" for name in near)
+            said = f"<{wrong.tag}>: {self._words.get(meaning, meaning)} {named}."
+            huh = element("huh", said, position=wrong.position, unknown_tag=wrong.tag)
+            told.append(await self._turn.once(SystemMessage(text=huh)))
+        return told
+
 
 def _unread(parsed: Parsed) -> Sequence[Fault]:
     """What was not understood: it has to be asked for again."""
@@ -379,7 +406,7 @@ PROCESS = MentalProcess(
     leads=(THEN,),
     texts={
         "prompts/open/deliberation": Words(
-            {"self", "final", "name", "actions", "rules", "capacity"}, "final"
+            {"self", "final", "name", "actions", "rules", "capacity", "thread"}, "final"
         ),
         "prompts/open/alone": Words({"self", "final", "name"}, "final"),
         "prompts/open/words": Words(None),

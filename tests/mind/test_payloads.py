@@ -153,7 +153,8 @@ WORDS = (
 
 @pytest.mark.parametrize("text", WORDS)
 def test_all_else_is_thought_and_no_fault(text: str) -> None:
-    assert read(text) == Parsed(thought=text.strip(), payloads=(), faults=())
+    parsed = read(text)
+    assert (parsed.thought, parsed.payloads, parsed.faults) == (text.strip(), (), ())
 
 
 def test_no_payload_counts_in_a_thought_or_in_another_payload() -> None:
