@@ -14,6 +14,7 @@ from daemon.kinds import (
     Limited,
     ModelCall,
     Observed,
+    PlanMade,
     Planned,
     ReadingEnded,
     Said,
@@ -105,13 +106,19 @@ NO_ANSWER = Answer(value="", by="", at=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What an execution did, in figures. `link` leads to its thread on the page; empty where none can."""
+    """What was done for one matter, in figures: by one execution, or by all steps of open thought, with their
+    branches.
+
+    `usd` is what was billed, `worth` what that would have cost where nothing is billed, in a rehearsal.
+    `link` leads to the thread on the page; empty where none can.
+    """
 
     processes: tuple[str, ...]
     actions: tuple[str, ...]
     calls: int
     tokens: int
     usd: float
+    worth: float
     link: str
 
 
@@ -161,6 +168,9 @@ class Turn(Protocol):
 
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
+
+    def plans(self) -> Sequence[PlanMade]:
+        """The plans of this thread since it began to think in the open, in order, as this execution began."""
 
     async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other, each with a turn of its own, whose questions need choices."""
@@ -219,6 +229,9 @@ class Turn(Protocol):
 
     def text(self, name: str) -> str:
         """The owner's file of that name ("soul", "prompts/…") as of this execution's first begin."""
+
+    def began_with(self, text: str) -> bool:
+        """Was there an owner's file of that name when this execution first began?"""
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads: True for the one execution that claimed it first."""
@@ -352,7 +365,8 @@ class Turn(Protocol):
         """
 
     def facts(self) -> Facts | None:
-        """What this execution has done; of one beside the thread's matter, what the one before it did."""
+        """What this execution has done, with its train of thought; of one that stands apart, what the one
+        before it did."""
 
     async def tell_alone(self, name: str, person: str, text: str) -> None:
         """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""

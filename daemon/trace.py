@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from daemon.engine.event import Entry, Event
+from daemon.engine.event import Entry, Event, by_seq, only
+from daemon.engine.kinds import Spawned
 from daemon.engine.reading import Reading
 from daemon.kinds import CardShown, Claim, ModelCall, Opened, Said, Spoken
 from daemon.slack.text import MENTION
@@ -77,11 +78,11 @@ def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
 
 
 def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str]:
-    """The lines of its tree, none longer than `width`; what causes something stands above it."""
-    entries: list[Entry[Event]] = reading.of(opened.thread)
+    """The lines of its tree, with its branches, none longer than `width`; what causes something stands above
+    it."""
+    entries = by_seq(_entries(reading, opened.thread))
     names = _names(reading)
-    calls = reading.of(opened.thread, ModelCall)
-    costs = [call.event.cost for call in calls if not call.event.taken_from]
+    costs = [call.event.cost for call in only(ModelCall, entries) if not call.event.taken_from]
     counted = _several(len(entries), "entry", "entries")
     called = _several(len(costs), "call", "calls")
     yield f"{_titled(opened)}, {counted}, {called}, ${sum(costs):.4f}"
@@ -92,6 +93,14 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
         if len(line) > width:
             line = f"{line[: int(width) - 1]}…"
         yield line
+
+
+def _entries(reading: Reading, thread: str) -> Iterator[Entry[Event]]:
+    """Those of a thread, and of the branches under it."""
+    entries: list[Entry[Event]] = reading.of(thread)
+    yield from entries
+    for branch in only(Spawned, entries):
+        yield from _entries(reading, branch.event.thread)
 
 
 def _several(count: int, one: str, more: str) -> str:

@@ -187,6 +187,11 @@ class Planned(StepEvent):
         """Those that are open."""
         return [text for text, state in self.steps if state == "open"]
 
+    @property
+    def closed(self) -> Sequence[str]:
+        """Those that are not: done, or cancelled."""
+        return [text for text, state in self.steps if state != "open"]
+
     def line(self) -> str:
         return f"{self.done}/{len(self.steps)}: {self.condition}"
 

@@ -1,11 +1,14 @@
-"""What an execution did, in figures, said in the owner's words: the answer to `!trace`."""
+"""What was done for one matter, in figures, said in the owner's words: the answer to `!trace`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from daemon.mind.wording import LABELS, labels, worded
-from daemon.process import Turn
+from daemon.process import Facts, Turn
+
+REHEARSED = "prompts/sentences/trace_rehearsed"
+"""The text that stands for the cost where nothing is billed."""
 
 
 def traced(turn: Turn) -> str:
@@ -20,11 +23,18 @@ def traced(turn: Turn) -> str:
         actions=", ".join(_labelled(turn, facts.actions)) or "none",
         calls=str(facts.calls),
         tokens=f"{facts.tokens:,}",
-        cost=f"${facts.usd:.4f}",
+        cost=_cost(turn, facts),
     )
     if facts.link:
         told += "\n" + worded(turn, "prompts/sentences/trace_link", link=facts.link)
     return told
+
+
+def _cost(turn: Turn, facts: Facts) -> str:
+    """What was billed; in a rehearsal, where nothing is, that and what a real model would have cost."""
+    if facts.usd or not facts.worth:
+        return f"${facts.usd:.4f}"
+    return worded(turn, REHEARSED, worth=f"${facts.worth:.4f}")
 
 
 def _labelled(turn: Turn, names: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ and only from where it begins outside of code and quotations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from daemon.engine.event import Entry
@@ -20,6 +20,7 @@ from daemon.mind.markup import LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse, self_tags
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections, sections
+from daemon.mind.stagnation import normalised
 from daemon.mind.tags import SAY
 from daemon.ports import Role
 from daemon.process import Turn
@@ -246,3 +247,20 @@ def last_plan(parsed: Parsed) -> PlanMade | None:
             steps.append((child.text, STATES.get(done, "open")))
     condition = written[-1].attributes.get("condition", "").strip()
     return PlanMade(condition=condition, steps=tuple(steps))
+
+
+def advances(plan: PlanMade, before: Sequence[PlanMade]) -> bool:
+    """Return True if this plan closes a step that stood open in those before it and never was closed.
+
+    A step in other words is the same one: then fewer steps than before are open, and more closed than ever.
+    """
+    opened, closed = set[str](), set[str]()
+    for one in before:
+        opened.update(map(normalised, one.left))
+        closed.update(map(normalised, one.closed))
+    now = set(map(normalised, plan.closed))
+    if opened & now - closed:
+        return True
+    if before and len(plan.left) >= len(before[-1].left):
+        return False
+    return len(plan.closed) > max((len(one.closed) for one in before), default=0)

@@ -25,7 +25,7 @@ from daemon.mind.asking_model import (
     without_question,
 )
 from daemon.mind.consent import at_bound, consent, day_of, named
-from daemon.mind.open_thought import Thinking, Thought, last_plan
+from daemon.mind.open_thought import Thinking, Thought, advances, last_plan
 from daemon.mind.payloads import ROOTS, THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
@@ -41,6 +41,8 @@ SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
 NO_ACTIONS = Registry(())
 ASKED = "prompts/open/asked"
 """The text that says when one goes there, where the soul does not by itself."""
+IN_THREAD = "prompts/open/thread"
+"""The text that names the thread; executions that were begun before there was one have not been told it."""
 FEW = 3
 """So many are few."""
 MOST_STEPS = 50
@@ -182,10 +184,10 @@ class _Round:
             return self._text("alone")
         capacity = self._text(self._capacity, left=str(max(self._left, 0)))
         actions = _described(self._definitions)
-        thread = self._turn.thread
-        return self._text(
-            "deliberation", actions=actions, rules=self._rules, capacity=capacity, thread=thread
-        )
+        asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
+        if self._turn.began_with(IN_THREAD):
+            asked += "\n\n" + worded(self._turn, IN_THREAD, thread=self._turn.thread)
+        return asked
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
@@ -247,6 +249,9 @@ class _Round:
         await deeds.carry_out(self._wishes(thought))
         await self._call_itself(thought, deeds)
         if deeds.called or deeds.waits or unreadable or self._turn.tree.waits:
+            return deeds.memory
+        if plan and advances(plan, self._turn.plans()):
+            await self._go_on(plan.line(), deeds)
             return deeds.memory
         return await self._remarked("empty", {"empty"}, deeds)
 
@@ -314,21 +319,26 @@ class _Round:
         return Transition(to=THEN, memory=deeds.memory)
 
     async def _call_itself(self, thought: Thought, deeds: Deeds) -> None:
-        """Its next thought is a message to its own thread, as long as there are steps left."""
+        """Its next thought is a message to its own thread."""
         for call in self._self_calls(thought):
             convo = call.attributes.get("convo_id", "").strip()
             if convo and convo != self._turn.thread:
                 await deeds.unknown_thread(convo)
-            elif self._left > 0:
-                self._left -= 1
-                deeds.called = True
-                await self._turn.tell("self", SelfCall(text=call.text.strip()))
-                if 0 < self._left < FEW:
-                    await deeds.remark("few left", f": {self._left}", calls=False)
-            elif self._capacity == "none":
-                await deeds.remark("not allowed")
             else:
-                await deeds.remark("capped")
+                await self._go_on(call.text.strip(), deeds)
+
+    async def _go_on(self, text: str, deeds: Deeds) -> None:
+        """It is called again, as long as there are steps left."""
+        if self._left > 0:
+            self._left -= 1
+            deeds.called = True
+            await self._turn.tell("self", SelfCall(text=text))
+            if 0 < self._left < FEW:
+                await deeds.remark("few left", f": {self._left}", calls=False)
+        elif self._capacity == "none":
+            await deeds.remark("not allowed")
+        else:
+            await deeds.remark("capped")
 
     # Plans and faults
 
@@ -371,9 +381,9 @@ class _Round:
         """Tell of each tag that nobody knows the nearest known one, or all that there are."""
         told = []
         for wrong in parsed.misspelt:
-            near, meaning = [self._slug, self._final_tag, *ROOTS, *self._actions], "no such tag"
+            near, meaning = [self._slug, self._final_tag, *ROOTS, *self._actions], "no such tag, only"
             if wrong.nearest:
-                near, meaning = [wrong.nearest], "misspelt tag"
+                near, meaning = [wrong.nearest], "no such tag, but"
             named = ", ".join(f"<{name}>" for name in near)
             said = f"<{wrong.tag}>: {self._words.get(meaning, meaning)} {named}."
             huh = element("huh", said, position=wrong.position, unknown_tag=wrong.tag)
@@ -406,11 +416,12 @@ PROCESS = MentalProcess(
     leads=(THEN,),
     texts={
         "prompts/open/deliberation": Words(
-            {"self", "final", "name", "actions", "rules", "capacity", "thread"}, "final"
+            {"self", "final", "name", "actions", "rules", "capacity"}, "final"
         ),
         "prompts/open/alone": Words({"self", "final", "name"}, "final"),
         "prompts/open/words": Words(None),
         ASKED: Words({"name"}),
+        IN_THREAD: Words({"thread", "name"}, "thread"),
         "prompts/open/high": CAPACITY,
         "prompts/open/medium": CAPACITY,
         "prompts/open/low": CAPACITY,

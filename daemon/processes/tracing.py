@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.figures import traced
-from daemon.process import MentalProcess, Turn
+from daemon.mind.figures import REHEARSED, traced
+from daemon.process import MentalProcess, Turn, Words
 
 
 async def tracing(turn: Turn) -> WorkingMemory:
@@ -14,4 +14,9 @@ async def tracing(turn: Turn) -> WorkingMemory:
     return working_memory(())
 
 
-PROCESS = MentalProcess(name="tracing", run=tracing, called="someone asks with `!trace`")
+PROCESS = MentalProcess(
+    name="tracing",
+    run=tracing,
+    called="someone asks with `!trace`",
+    texts={REHEARSED: Words({"worth"}, "worth")},
+)

@@ -1,41 +1,66 @@
-"""What an execution did, in figures, for whoever asks with `!trace`: a fold over its entries."""
+"""What was done for one matter, in figures, for whoever asks with `!trace`: a fold over its entries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
-from daemon.engine.event import only
+from daemon.engine.event import Entry, only
 from daemon.engine.keys import root_of
+from daemon.engine.kinds import Spawned
 from daemon.engine.reading import Reading
-from daemon.kinds import ModelCall, Opened, RunTold, TransitionTaken, TurnBegan, thread_key
+from daemon.kinds import InnerMessage, ModelCall, Opened, RunTold, TransitionTaken, TurnBegan, thread_key
 from daemon.process import Facts
+from daemon.soul.train_of_thought import executions
 
 ACTED = re.compile(r'<result of="([^"]*)">')
 
 
 def facts(journal: Reading, execution: str, console: str) -> Facts:
-    """Of this execution."""
-    entries = journal.recorded(execution)
-    began = only(TurnBegan, entries)[0]
-    processes = [began.event.process]
-    processes += [transition.event.to for transition in only(TransitionTaken, entries)]
-    actions: list[str] = []
-    for told in only(RunTold, entries):
-        actions += ACTED.findall(told.event.text)
-    calls = [call.event for call in only(ModelCall, entries) if not call.event.taken_from]
+    """Return what was done in this execution, and in those before it of the same train of thought."""
+    began = only(TurnBegan, journal.recorded(execution))[0]
+    train = executions(journal, began.thread, began)
+    entries = [entry for one in train for entry in journal.recorded(one.event.execution)]
+    processes: list[str] = []
+    for one in train:
+        processes.append(one.event.process)
+        taken = only(TransitionTaken, journal.recorded(one.event.execution))
+        processes += [transition.event.to for transition in taken]
     link = ""
     if console:
         link = f"{console}/#{began.thread}"
+    calls = [call.event for call in _calls(journal, entries) if not call.event.taken_from]
     return Facts(
         processes=tuple(dict.fromkeys(processes)),
-        actions=tuple(actions),
+        actions=tuple(_actions(journal, train, entries)),
         calls=len(calls),
         tokens=sum(call.usage.total for call in calls),
         usd=sum(call.cost for call in calls),
+        worth=sum(call.worth for call in calls),
         link=link,
     )
+
+
+def _calls(journal: Reading, entries: Sequence[Entry[Any]]) -> Iterator[Entry[ModelCall]]:
+    """The calls among these entries, and those of the branches that were begun there."""
+    yield from only(ModelCall, entries)
+    for spawned in only(Spawned, entries):
+        yield from journal.tree(spawned.event.thread, ModelCall)
+
+
+def _actions(
+    journal: Reading, train: Sequence[Entry[TurnBegan]], entries: Sequence[Entry[Any]]
+) -> Iterator[str]:
+    """The actions that were chosen: those of runs, then those of open thought, by what they told it."""
+    for told in only(RunTold, entries):
+        yield from ACTED.findall(told.event.text)
+    for began in train:
+        for result in only(InnerMessage, journal.many(began.event.inputs)):
+            sender = result.event.sender
+            if sender and root_of(sender) != root_of(began.thread):
+                yield sender
 
 
 def last_execution(journal: Reading, thread: str) -> str:

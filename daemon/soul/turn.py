@@ -43,6 +43,7 @@ from daemon.soul.facts import facts, last_execution
 from daemon.soul.reminding import TIMER_FIRED, noted
 from daemon.soul.spent import lifts
 from daemon.soul.taking import THINKING, asked_last, from_within, in_order, is_awaited, to_answer, yields
+from daemon.soul.train_of_thought import plans
 from daemon.soul.tree import Tree, branch_of
 from daemon.soul.voice import Voice
 from daemon.soul.world import World
@@ -138,6 +139,10 @@ class Turn(Voice):
             return ()
         return plan.event.left
 
+    def plans(self) -> Sequence[PlanMade]:
+        """The plans of this thread since it began to think in the open, in order, as this execution began."""
+        return plans(self.journal, self.thread, self.number)
+
     def _last_word(self, before: int = ALWAYS) -> int:
         """The seq of what was said last to the soul in this tree; 0 where nothing was."""
         word = self.journal.latest(self.root, Message, before=before)
@@ -215,7 +220,8 @@ class Turn(Voice):
         return said
 
     def facts(self) -> Facts | None:
-        """What this execution has done, or if it is beside the thread's matter, the one before it."""
+        """What this execution has done, with its train of thought; of one that stands apart, what the one
+        before it did."""
         journal = self.journal
         execution = self.execution.id
         if self.apart is not None:

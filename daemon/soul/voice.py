@@ -109,6 +109,10 @@ class Voice(Scope):
         self.wording.add(name)
         return self.world.texts.read(sha).event.text
 
+    def began_with(self, text: str) -> bool:
+        """Was there an owner's text of that name at the first begin?"""
+        return text in self.texts
+
     async def enter(self, name: str, text: str) -> Memory:
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
         sha = await self.world.texts.enter(name, text)

@@ -50,8 +50,8 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: calls to itself are bounded",
         "processes/deliberation.py",
-        "            elif self._left > 0:\n",
-        "            elif True:\n",
+        "        if self._left > 0:\n            self._left -= 1\n",
+        "        if True:\n            self._left -= 1\n",
         f"{THOUGHT}at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on",
     ),
     rule(
