@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
+from daemon.inner.grammar import Written
 from daemon.inner.record import LLM_MEMORY, Record
 from daemon.inner.reflex import (
     COMPARE,
@@ -25,8 +26,6 @@ from daemon.mind.recall import fenced
 from daemon.mind.wording import worded
 from daemon.process import Turn
 
-LATELY = 5
-"""Own answers that a new one is compared with."""
 FAR = 20
 """Entries of the diary of which one may be shown again."""
 TASKS = 10
@@ -39,17 +38,24 @@ class BreakingOut:
     turn: Turn
     contexts: Contexts
 
-    async def judged(self, answer: str, names: Sequence[str], waits: bool) -> tuple[bool, Judged]:
-        """Does it only say again what was said? Where that is not plain, a small call says.
+    async def judged(self, answer: str, written: Written, waits: bool) -> tuple[bool, Judged]:
+        """Does it only say again what it said directly before? Where that is not plain, a small call says.
 
-        `names` are its commands: one that would leave a record makes it no tick without fruit.
+        A command that would leave a record makes it no tick without fruit.
         """
-        last = [self.contexts.said(seq) for seq in self._answers()[-LATELY:]]
-        fruitful = self.contexts.new_notes() or not NEW.isdisjoint(names)
+        names = [one.name for one in written.commands]
+        news = self.contexts.news()
         fruitless = 0
-        if not fruitful:
+        if not news and NEW.isdisjoint(names):
             fruitless = 1 + self.contexts.state.log.fruitless()
-        found = judge(answer, last, waits=waits, fruitless=fruitless)
+        found = judge(
+            answer,
+            self.contexts.previous(),
+            waits=waits,
+            news=news,
+            commands=bool(names) or any(not fault.repaired for fault in written.faults),
+            fruitless=fruitless,
+        )
         if found.verdict != "ask":
             return found.verdict == "repeat", found
         asked = worded(self.turn, COMPARE, before=fenced(found.before), now=fenced(answer))
@@ -82,11 +88,6 @@ class BreakingOut:
             owners=now.owners,
             owner_asked=state.log.owner_asked,
         )
-
-    def _answers(self) -> Sequence[int]:
-        """Those of its own that said something new, as far as they may be known here."""
-        ticks = [line.tick for line in self.contexts.thoughts()]
-        return [tick.answer for tick in ticks if tick.outcome == "thought"]
 
 
 def _things(records: Sequence[Record]) -> Sequence[Thing]:

@@ -84,6 +84,21 @@ class Contexts:
         """The notes that came since the tick before this one began."""
         return self.state.notes.new_since(self.state.log.last.tick.tick)
 
+    def news(self) -> bool:
+        """Did anything happen since the tick before this one began: did a note come, did a process end, is it
+        known what became of a message?"""
+        if self.new_notes() or self.state.said.lines():
+            return True
+        last = self.state.log.last.tick.tick
+        return any(process.ended_by > last for process in self.state.processes.all())
+
+    def previous(self) -> str:
+        """Its answer directly before this tick; empty where there is none that may be known here."""
+        last = self.state.log.last
+        if not last.tick.answer or not self.knows(last.tick.view, last.seq):
+            return ""
+        return self.said(last.tick.answer)
+
     def thoughts(self) -> Sequence[Line]:
         """The ticks in which it answered, in order, as far as they may be known here."""
         return [line for line in self.state.log.thoughts if self.knows(line.tick.view, line.seq)]

@@ -23,9 +23,9 @@ CLEANUP = "cleanup.process_log"
 class Process:
     """A program or a branch. `id` is the seq of the entry that began it, `view` in whose sight that was.
 
-    `ended` is None as long as it runs; `result` is all of its output that anybody is shown. `stopping`: it
-    was asked to end. The view of a branch is its own thread, in whose sight nobody is, until the command that
-    began it is recorded.
+    `ended` is None as long as it runs, `ended_by` the seq of the entry that ended it; `result` is all of its
+    output that anybody is shown. `stopping`: it was asked to end. The view of a branch is its own thread, in
+    whose sight nobody is, until the command that began it is recorded.
     """
 
     id: int
@@ -34,6 +34,7 @@ class Process:
     view: str = ""
     began: float
     ended: float | None = None
+    ended_by: int = 0
     result: str = ""
     slots: Mapping[str, str] = field(default_factory=dict)
     branch: bool = False
@@ -80,7 +81,7 @@ class ProcessLog(Projection):
                     slots=started.slots,
                 )
             case ProcessEnded() as ended:
-                self._change(ended.process, status=ended.status, ended=entry.at, result=ended.result)
+                self._end(entry, ended.process, ended.status, ended.result)
             case ProcessStop() as stop:
                 self._change(stop.process, stopping=True)
             case Spawned() as spawned if entry.thread == INNER and not entry.forgotten:
@@ -105,7 +106,10 @@ class ProcessLog(Projection):
             result = ended.result
         for seq in entry.closes:
             if seq in self._all and self._all[seq].branch:
-                self._change(seq, status=status, ended=entry.at, result=result)
+                self._end(entry, seq, status, result)
+
+    def _end(self, entry: Entry[Any], seq: int, status: Status, result: str) -> None:
+        self._change(seq, status=status, ended=entry.at, ended_by=entry.seq, result=result)
 
     def _command(self, entry: Entry[Any], ran: CommandRan) -> None:
         for seq in self._unplaced.pop(execution_of(entry.key), ()):

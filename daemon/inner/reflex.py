@@ -27,7 +27,7 @@ ADVICE = "prompts/inner/reflex/"
 WAITS = frozenset({"cycle.idle", "cycle.pause"})
 """The commands that only wait."""
 ALIKE = 0.6
-"""Above this similarity to an answer of its own it is asked whether there is anything new."""
+"""Above this similarity to the answer before, it is asked for new things though there is a command in it."""
 SURELY = 0.95
 """Above this one there is nothing new, where nobody could say so."""
 FRUITLESS = 3
@@ -53,7 +53,7 @@ Verdict = Literal["new", "repeat", "ask"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What is to be thought of an answer; `similarity` is that to `before`, the most alike of the last ones.
+    """What is to be thought of an answer; `similarity` is that to `before`, the answer directly before it.
 
     "ask": a model is to say, without any context, whether there is anything new in it (see `verdict_of`).
     """
@@ -73,35 +73,31 @@ def only_waits(commands: Collection[str]) -> bool:
     return bool(commands) and WAITS.issuperset(commands)
 
 
-def judge(now: str, last: Sequence[str], *, waits: bool = False, fruitless: int = 0) -> Judged:
-    """Judge an answer by the last ones of the soul's own, at no call.
+def judge(
+    now: str,
+    before: str,
+    *,
+    waits: bool = False,
+    news: bool = False,
+    commands: bool = False,
+    fruitless: int = 0,
+) -> Judged:
+    """Judge an answer by the one directly before it (empty: there is none), at no call.
 
-    `waits`: it only waits. `fruitless`: so many ticks in a row, this one included, left no new record and saw
+    `waits`: it only waits. `news`: something happened since, and the same words are about something else.
+    `commands`: it has any. `fruitless`: so many ticks in a row, this one included, left no new record and saw
     no new note.
     """
-    similarity, before = _most_alike(now, last)
-    marks = [mark_of(one) for one in last]
-    verdict: Verdict
-    if waits or not last:
-        verdict = "new"
-    elif mark_of(now) in marks:
-        verdict = "repeat"
-    elif similarity > ALIKE or fruitless >= FRUITLESS:
-        verdict = "ask"
-    else:
-        verdict = "new"
+    if not before:
+        return Judged(verdict="new")
+    similarity = profile(now).like(profile(before))
+    verdict: Verdict = "new"
+    if not waits and not news:
+        if mark_of(now) == mark_of(before):
+            verdict = "repeat"
+        elif not commands or similarity > ALIKE or fruitless >= FRUITLESS:
+            verdict = "ask"
     return Judged(verdict=verdict, similarity=similarity, before=before)
-
-
-def _most_alike(now: str, last: Sequence[str]) -> tuple[float, str]:
-    """How alike the most similar of them is, the latest one where several are."""
-    most, before = 0.0, ""
-    mine = profile(now)
-    for one in last:
-        alike = mine.like(profile(one))
-        if alike >= most:
-            most, before = alike, one
-    return most, before
 
 
 def compared(reply: str | None) -> bool | None:

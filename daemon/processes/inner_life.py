@@ -247,10 +247,9 @@ class Tick:
         answer = without_thoughts(call.event.text)
         written = read(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
-        names = [one.name for one in written.commands]
-        waits = only_waits(names) and not wrong
+        waits = only_waits([one.name for one in written.commands]) and not wrong
         reflex = BreakingOut(turn=self._turn, contexts=contexts)
-        repeated, found = await reflex.judged(answer, names, waits)
+        repeated, found = await reflex.judged(answer, written, waits)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
         if waits:
             line = replace(line, outcome="waiting")

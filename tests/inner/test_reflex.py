@@ -69,27 +69,38 @@ def asks(name: str, history: Sequence[Attempted] = (), around: Around = AROUND) 
 
 
 def test_the_same_again_is_a_repetition_at_no_call() -> None:
-    judged = judge(f"  {SAID.upper()}\n", [OTHER, SAID])
+    judged = judge(f"  {SAID.upper()}\n", SAID)
     assert (judged.verdict, judged.similarity, judged.novelty) == ("repeat", 1.0, 0.0)
-    assert judge(SAID, [SAID, OTHER]).verdict == "repeat", "any of the last ones"
+    assert judge(SAID, SAID, commands=True).verdict == "repeat"
 
 
-def test_what_is_much_alike_is_asked_about() -> None:
-    judged = judge(REWORDED, [SAID, OTHER])
+def test_the_same_about_something_that_happened_since_is_none() -> None:
+    assert judge(SAID, SAID, news=True).verdict == "new"
+    assert judge(REWORDED, SAID, news=True, fruitless=9).verdict == "new"
+
+
+def test_without_a_command_it_is_asked_about_however_unlike_it_is() -> None:
+    judged = judge(OTHER, SAID)
+    assert (judged.verdict, judged.before) == ("ask", SAID)
+    assert judged.similarity < 0.6
+    assert judge(OTHER, SAID, commands=True).verdict == "new"
+    assert judge(SAID, "").verdict == "new", "there is nothing to compare it with"
+
+
+def test_what_is_much_alike_is_asked_about_though_there_is_a_command() -> None:
+    judged = judge(REWORDED, SAID, commands=True)
     assert judged.verdict == "ask"
-    assert judged.before == SAID
     assert 0.6 < judged.similarity < 0.95
-    assert judge(OTHER, [SAID]).verdict == "new"
-    assert judge(SAID, []).verdict == "new"
 
 
 def test_after_three_ticks_without_fruit_it_is_asked_about() -> None:
-    assert [judge(OTHER, [SAID], fruitless=n).verdict for n in (2, 3, 4)] == ["new", "ask", "ask"]
-    assert judge(OTHER, [], fruitless=9).verdict == "new", "there is nothing to compare it with"
+    judged = [judge(OTHER, SAID, commands=True, fruitless=n).verdict for n in (2, 3, 4)]
+    assert judged == ["new", "ask", "ask"]
+    assert judge(OTHER, "", fruitless=9).verdict == "new", "there is nothing to compare it with"
 
 
 def test_who_only_waits_repeats_nothing() -> None:
-    assert judge(SAID, [SAID], waits=True, fruitless=9).verdict == "new"
+    assert judge(SAID, SAID, waits=True, fruitless=9).verdict == "new"
     assert only_waits(["cycle.idle"])
     assert only_waits(["cycle.pause", "cycle.idle"])
     assert not only_waits(["cycle.idle", "diary.add"])
@@ -126,11 +137,11 @@ def test_no_reply_is_too_odd(reply: str) -> None:
     assert verdict_of(reply, 1.0) in (True, False)
 
 
-@given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
-def test_novelty_is_a_share(answer: str, last: list[str]) -> None:
-    assert 0.0 <= judge(answer, last).novelty <= 1.0
-    assert judge(answer, []).novelty == 1.0
-    assert judge(answer, [*last, answer]).novelty == 0.0
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_novelty_is_a_share(answer: str, before: str) -> None:
+    assert 0.0 <= judge(answer, before).novelty <= 1.0
+    assert judge(answer, "").novelty == 1.0
+    assert judge(f"{answer}.", f"{answer}.").novelty == 0.0
 
 
 def test_a_model_is_asked_without_any_context() -> None:

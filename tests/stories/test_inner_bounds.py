@@ -63,7 +63,7 @@ async def test_what_it_says_again_is_not_done_again(stage: Stage) -> None:
 
 async def test_a_sleep_that_nothing_would_end_is_refused(stage: Stage) -> None:
     await tick(stage, "I sleep.", wants("cycle.idle"))
-    await tick(stage, "Something else altogether came to my mind by now.")
+    await tick(stage, "Something else altogether came to my mind by now.", wants("diary.add", text="one"))
     assert "Nothing would ever wake you" in stage.asked()[-1]
 
 
@@ -126,7 +126,7 @@ async def test_its_branch_comes_to_an_answer_that_it_hears_of(stage: Stage) -> N
     stage.model.say("<claudius-response>Four.</claudius-response>")
     await passes(stage, 60)
     await tick(stage, "So it is four.")
-    assert "Four." in stage.asked()[-1]
+    assert "Four." in stage.asked()[-1], "that is news: nobody is asked whether its words are"
     assert [one for one in stage.entries("inner-message") if one.thread == INNER]
     assert len([one for one in stage.pending("waiting") if one.thread == INNER]) == 1
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.recipe import Recipes
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
+from tests.inner.workshop import python
 from tests.soak import SOAK, later, shared
 from tests.stories.stage import GENERAL, Stage
+from tests.stories.test_inner_processes import ended
 from tests.stories.ticking import (
     COMPARES,
     Command,
@@ -71,13 +74,46 @@ async def test_case_and_blanks_make_nothing_new(alive: Stage, other: str) -> Non
     assert comparisons(stage) == 0
 
 
-@SOAK
-async def test_the_same_as_some_ticks_ago_is_a_repeat_too(alive: Stage) -> None:
+async def test_the_same_as_two_ticks_ago_is_no_repeat(alive: Stage) -> None:
+    """The seed compares with the answer before, and with no earlier one."""
     stage = alive
+    other = do("llm_memory.add", text="Ask Alice.")
+    for words, command in ((SAME, NEW), (unlike(1), other), (SAME, NEW)):
+        await says(stage, words, command)
+    assert lines(stage)[1:] == ["thought"] * 3
+    assert len(stage.entries("command")) == 3
     await says(stage, SAME, NEW)
-    await says(stage, unlike(1), NEW)
+    assert lines(stage)[-1] == "repeated", "but directly after it"
+
+
+@pytest.mark.parametrize("what", ["note", later("reaction")])
+async def test_the_same_words_about_something_new_are_no_repeat(alive: Stage, what: str) -> None:
+    """They are about another event: what they command is carried out, and nobody is asked what is new."""
+    stage = alive
+    ts = await stage.say("bob", GENERAL, "The lift is stuck.")
     await says(stage, SAME, NEW)
-    assert lines(stage)[-1] == "repeated"
+    if what == "note":
+        await stage.say("bob", GENERAL, "The lift is stuck.")
+    else:
+        await stage.client("bob").reactions_add(channel=GENERAL, timestamp=ts, name="tada")
+        await stage.settled()
+    await says(stage, SAME, NEW)
+    assert lines(stage)[1:] == ["thought", "thought"]
+    assert len(stage.entries("command")) == 2
+    await says(stage, SAME, NEW)
+    assert lines(stage)[-1] == "repeated", "nothing has happened since"
+    assert comparisons(stage) == 0
+
+
+async def test_the_same_words_when_a_program_has_ended_are_no_repeat(asleep: Stage) -> None:
+    stage = asleep
+    await live(stage, process_commands=Recipes({"it": python("print(1)")}))
+    start = do("process.start", name="it")
+    for times in (1, 2):
+        await says(stage, SAME, start)
+        await ended(stage, stage.entries("process-started")[-1].seq)
+        assert len(stage.entries("process-ended")) == times
+    assert "repeated" not in lines(stage)
 
 
 # H11: what the next tick is told
@@ -130,15 +166,42 @@ async def test_where_the_small_call_fails_only_what_is_nearly_the_same_is_a_repe
     assert lines(stage)[-1] == outcome
 
 
-async def test_three_ticks_without_anything_new_are_looked_at(alive: Stage) -> None:
+@pytest.mark.parametrize(("new", "outcome"), [(True, "thought"), (False, "repeated")])
+async def test_words_without_a_command_are_compared_however_unlike_they_are(
+    alive: Stage, new: bool, outcome: str
+) -> None:
+    """The seed prefers that meanings are compared: words say little of them."""
     stage = alive
     await says(stage, unlike(1))
+    compares(stage, new=new)
     await says(stage, unlike(2))
+    assert comparisons(stage) == 1
+    assert unlike(1) in str(stage.model.requests[-1]["messages"])
+    assert lines(stage)[-1] == outcome
+
+
+async def test_three_ticks_that_only_look_are_compared(alive: Stage) -> None:
+    """A command that leaves nothing new lets it go on for three ticks."""
+    stage = alive
+    for number in (1, 2):
+        await says(stage, unlike(number), do("diary.search", query=unlike(number)))
     assert comparisons(stage) == 0
     compares(stage, new=False)
-    await says(stage, unlike(3))
+    await says(stage, unlike(3), do("diary.search", query=unlike(3)))
     assert comparisons(stage) == 1
     assert lines(stage)[-1] == "repeated"
+
+
+async def test_the_answer_before_is_compared_and_none_that_is_more_alike(alive: Stage) -> None:
+    stage = alive
+    await says(stage, SAME, NEW)
+    await says(stage, unlike(1), NEW)
+    compares(stage, new=True)
+    await says(stage, ALIKE)
+    asked = str(stage.model.requests[-1]["messages"])
+    assert unlike(1) in asked
+    assert SAME not in asked
+    assert lines(stage)[-1] == "thought"
 
 
 @SOAK
@@ -274,6 +337,7 @@ async def test_a_pause_is_a_longer_one_each_time(alive: Stage) -> None:
 async def test_what_worked_is_recorded(alive: Stage) -> None:
     stage = alive
     await circles(stage, 1)
-    await says(stage, SAME)
+    await says(stage, SAME, NEW)
+    await says(stage, SAME, NEW)
     asked = await shows(stage)
     assert strategy(asked) == "rephrase", "it worked before, so it is tried first again"

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
+from slack_sdk.web.async_client import AsyncWebClient
+
+from daemon.actions.action import ActionContext, Definition
 from daemon.engine.event import Entry
-from daemon.kinds import ModelCall
+from daemon.kinds import ModelCall, Observed, TurnEnded
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB
+from tests.attention import until
+from tests.console.theatre import theatre
 from tests.stories.choosing import (
     ASKED,
     ON_IT,
@@ -22,6 +28,8 @@ from tests.stories.choosing import (
     whispers,
 )
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+from tests.stories.test_open_deeds import offering
+from tests.stories.test_open_thought import calls_itself, final, goes_on, spawns, thinks
 
 DONE = "It is the new timetable."
 SECRET = "What a dull question that is."
@@ -91,3 +99,69 @@ async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
     assert "judge" not in calls(stage)
     assert outcomes(stage) == ["completed"], "it is answered within the run"
     assert "!trace" not in str(stage.asked())
+
+
+async def test_a_trace_counts_all_steps_of_open_thought_with_its_branches(stage: Stage) -> None:
+    """What went before it does not count, nor what was learned beside it."""
+    stage.model.say(reply("Hello."))
+    ts = await stage.say("alice", GENERAL, f"{ME} hello")
+    before = stage.entries("model-call")
+    thinks(stage, calls_itself("First."), spawns("north") + spawns("south"))
+    goes_on(stage, final("Polaris."), final("Sigma Octantis."), "Wait.", calls_itself("Now both."))
+    goes_on(stage, final("Polaris, and Sigma Octantis."))
+    await stage.say("alice", GENERAL, f"{ME} which are the pole stars?", ts)
+    made = stage.entries("model-call")[len(before) :]
+    assert len({call.thread for call in made}) == 3
+    await stage.say("bob", GENERAL, f"{ME} !trace", ts)
+    [(_, said)] = whispers(stage)
+    assert "conversation → deliberation" in said
+    assert figures(made) in said
+
+
+async def test_a_trace_after_a_thought_counts_what_came_since(stage: Stage) -> None:
+    thinks(stage, calls_itself("First."), final("Forty-two."))
+    ts = await stage.say("alice", ALICE, "What is it?")
+    stage.model.say(reply("You are welcome."))
+    await stage.say("alice", ALICE, "Thank you.", ts)
+    await stage.say("alice", ALICE, "!trace", ts)
+    [(_, said)] = whispers(stage)
+    assert figures(stage.entries("model-call")[-1:]) in said
+
+
+async def test_a_person_who_speaks_amid_a_thought_does_not_begin_the_count_anew(stage: Stage) -> None:
+    thinks(stage, '<set-timer in="90s" label="tea"/>')
+    ts = await stage.say("alice", ALICE, "Tell me when the tea is ready.")
+    goes_on(stage, "I wait.")
+    await stage.say("alice", ALICE, "Green tea.", ts)
+    await stage.say("alice", ALICE, "!trace", ts)
+    [(_, said)] = whispers(stage)
+    assert figures(stage.entries("model-call")) in said
+
+
+async def test_a_trace_names_the_actions_of_open_thought(stage: Stage) -> None:
+    await stage.sleep()
+
+    async def look(context: ActionContext, args: object) -> str:
+        return "It is green."
+
+    offering(stage, Definition(name="LookUp", description="Look.", perform=look))
+    await stage.wake()
+    thinks(stage, "<LookUp/>", final("It is green."))
+    ts = await stage.say("alice", ALICE, "Which colour has it?")
+    await stage.say("alice", ALICE, "!trace", ts)
+    [(_, said)] = whispers(stage)
+    assert "Actions: LookUp." in said
+
+
+async def test_in_a_rehearsal_a_trace_says_that_nothing_was_billed(tmp_path: Path) -> None:
+    async with theatre(tmp_path) as (soul, _):
+        alice = AsyncWebClient(token="xoxp-alice", base_url=f"{soul.url}/api/")
+        said = await alice.chat_postMessage(channel=ALICE, text="Hello")
+        await until(lambda: soul.journal.kind(TurnEnded))
+        made = soul.journal.kind(ModelCall)
+        await alice.chat_postMessage(channel=ALICE, text="!trace", thread_ts=said["ts"])
+        await until(lambda: soul.journal.kind(Observed))
+        [told] = soul.journal.kind(Observed)
+    worth = sum(call.event.worth for call in made)
+    assert worth > 0
+    assert f"nothing, since the model here is a script (${worth:.4f} with Claude)" in told.event.text

@@ -6,7 +6,7 @@ const WORDS = {
   "system-note": ({ text }) => text,
   "system-thread-error": ({ unknown_id: unknown, id, code, message }) =>
     code === "thread_ended" ? `${shortly(id)} has ended` : [unknown, message ?? code].filter(Boolean).join(": "),
-  huh: ({ text, repaired }) => `${repaired ? "mended" : "could not read"}: ${text}`,
+  huh: ({ text, repaired, unknown_tag: unknown }) => (unknown ? text : `${repaired ? "mended" : "could not read"}: ${text}`),
   budget: ({ bound, of, percent, used, limit }) =>
     bound && `${percent} percent of the ${bound} of this ${of} are used: ${used} of ${limit}`,
   sent: ({ to }) => `sent to ${shortly(to)}`,
