@@ -10,6 +10,7 @@ AGAIN = "tests/core/test_core.py::test_each_step_may_be_read_back_at_once"
 NEW_CODE = "tests/core/test_core.py::test_a_tick_whose_code_changed_begins_again_with_its_log"
 LIFE = "processes/inner_life.py"
 CONTEXTS = "inner/contexts.py"
+REFLEX = "tests/stories/test_inner_reflex.py::test_"
 ELSEWHERE = f"{PRIVATE}elsewhere_it_is_not"
 
 TICKS: tuple[Mutant, ...] = (
@@ -33,6 +34,34 @@ TICKS: tuple[Mutant, ...] = (
         "        if repeated:\n",
         "        if repeated is None:\n",
         f"{BOUNDS}what_it_says_again_is_not_done_again",
+    ),
+    rule(
+        "inner life: the same words about something new are no repeat",
+        "inner/reflex.py",
+        "    if not waits and not news:\n",
+        "    if not waits:\n",
+        f"{REFLEX}the_same_words_about_something_new_are_no_repeat",
+    ),
+    rule(
+        "inner life: the end of a process is something new",
+        CONTEXTS,
+        "        return any(process.ended_by > last for",
+        "        return any(process.ended_by < last < 0 for",
+        f"{REFLEX}the_same_words_when_a_program_has_ended_are_no_repeat",
+    ),
+    rule(
+        "inner life: an answer is compared with the one directly before it",
+        CONTEXTS,
+        "        return self.said(last.tick.answer)\n",
+        "        return self.said(self.thoughts()[0].tick.answer)\n",
+        f"{REFLEX}the_same_as_two_ticks_ago_is_no_repeat",
+    ),
+    rule(
+        "inner life: what commands nothing is compared by its meaning",
+        "inner/reflex.py",
+        "        elif not commands or similarity > ALIKE or fruitless",
+        "        elif similarity > ALIKE or fruitless",
+        f"{REFLEX}words_without_a_command_are_compared_however_unlike_they_are",
     ),
     rule(
         "inner life: what it was shown is recorded",

@@ -9,6 +9,10 @@ DEEDS = "tests/stories/test_open_deeds.py::test_"
 STOPS = "tests/stories/test_open_stops.py::test_"
 REPEATING = "tests/stories/test_open_repeating.py::test_"
 FINAL = "tests/mind/test_final.py::test_"
+MISSPELT = "tests/stories/test_open_misspelt.py::test_"
+PLANS = "tests/stories/test_open_plans.py::test_"
+TRACED = "tests/stories/test_trace_asked.py::test_"
+IN_THREAD = "        if self._turn.began_with(IN_THREAD):\n"
 FIFTY = f"{THOUGHT}fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once"
 
 OPEN: tuple[Mutant, ...] = (
@@ -123,6 +127,98 @@ OPEN: tuple[Mutant, ...] = (
         "            return False\n    return True\n",
         "            pass\n    return True\n",
         f"{REPEATING}who_waits_repeats_nothing",
+    ),
+    rule(
+        "open thought: a misspelt tag is told",
+        "processes/deliberation.py",
+        "        for wrong in parsed.misspelt:\n",
+        "        for wrong in parsed.misspelt[:0]:\n",
+        f"{MISSPELT}what_is_valid_is_carried_out_and_what_is_misspelt_is_told",
+    ),
+    rule(
+        "open thought: in code and in other markup there is no misspelt tag",
+        "mind/misspelt_tags.py",
+        "        if tag.start < inside_foreign or self._is_indented_code(tag):\n",
+        "        if False:\n",
+        "tests/mind/test_misspelt_tags.py::test_other_brackets_are_only_words",
+    ),
+    rule(
+        "open thought: nor in the thoughts of another model",
+        "mind/misspelt_tags.py",
+        '            if kind == "thought":\n                inside = end\n',
+        '            if kind == "thought":\n                pass\n',
+        "tests/mind/test_misspelt_tags.py::test_other_brackets_are_only_words",
+    ),
+    rule(
+        "open thought: it calls itself by the tag of the seed, too",
+        "mind/payloads.py",
+        '    return (slug, ask, f"ask-{slug.title()}")\n',
+        '    return (slug, f"ask-{ask}")\n',
+        f"{MISSPELT}it_calls_itself_by_the_tag_of_the_seed",
+    ),
+    rule(
+        "open thought: it is told the id of its thread",
+        "processes/deliberation.py",
+        IN_THREAD,
+        "        if False:\n",
+        f"{MISSPELT}a_branch_is_told_its_own_id",
+    ),
+    rule(
+        "open thought: who was not told it at first is not told it when it goes on",
+        "processes/deliberation.py",
+        IN_THREAD,
+        "        if True:\n",
+        "tests/core/test_golden.py::"
+        "test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly[branches]",
+    ),
+    rule(
+        "open thought: an answer that closes a step of its plan goes on",
+        "processes/deliberation.py",
+        "        if plan and advances(plan, self._turn.plans()):\n",
+        "        if False:\n",
+        f"{PLANS}answers_that_each_close_a_step_go_on_to_the_end",
+    ),
+    rule(
+        "open thought: other words are no progress",
+        "mind/open_thought.py",
+        "    if before and len(plan.left) >= len(before[-1].left):\n        return False\n",
+        "",
+        f"{PLANS}a_plan_does_not_advance_by_words",
+    ),
+    rule(
+        "open thought: a step closes once",
+        "mind/open_thought.py",
+        "    if opened & now - closed:\n",
+        "    if opened & now:\n",
+        f"{PLANS}a_step_that_is_opened_and_closed_again_is_no_progress",
+    ),
+    rule(
+        "open thought: the plans of an earlier one do not count",
+        "soul/train_of_thought.py",
+        "        if ended.event.process not in (None, THINKING):\n",
+        "        if ended.event.process == THINKING * 2:\n",
+        f"{PLANS}the_steps_of_an_earlier_thought_do_not_count",
+    ),
+    rule(
+        "open thought: a trace counts all of its steps",
+        "soul/train_of_thought.py",
+        "    since = began_after(journal, thread, last.seq)\n",
+        "    since = last.seq - 1\n",
+        f"{TRACED}a_trace_counts_all_steps_of_open_thought_with_its_branches",
+    ),
+    rule(
+        "open thought: and those of its branches",
+        "soul/facts.py",
+        "        yield from journal.tree(spawned.event.thread, ModelCall)\n",
+        "        yield from journal.tree(spawned.event.thread, ModelCall)[:0]\n",
+        f"{TRACED}a_trace_counts_all_steps_of_open_thought_with_its_branches",
+    ),
+    rule(
+        "open thought: the terminal counts branches",
+        "trace.py",
+        "        yield from _entries(reading, branch.event.thread)\n",
+        "        _entries(reading, branch.event.thread)\n",
+        f"{TRACED}the_terminal_counts_and_shows_branches_too",
     ),
     rule(
         "open thought: what cannot be read is asked again three times",

@@ -82,6 +82,7 @@ WORDS = (
     "<b>bold</b><br/><div><my-part>x</my-part></div>",
     "<table>\n<row>x</row>\n</table>\n",
     "<thinking>Hm. <Fly>moon</Fly></thinking>",
+    "<thinking>\n<search_memory>a</search_memory>\n</thinking>",
     "<think>",
     "<my_reasoning>a</my_reasoning>",
     "<aside>a</aside>",

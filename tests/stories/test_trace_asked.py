@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from daemon.actions.action import ActionContext, Definition
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall, Observed, TurnEnded
+from daemon.trace import trace
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB
 from tests.attention import until
@@ -151,6 +152,18 @@ async def test_a_trace_names_the_actions_of_open_thought(stage: Stage) -> None:
     await stage.say("alice", ALICE, "!trace", ts)
     [(_, said)] = whispers(stage)
     assert "Actions: LookUp." in said
+
+
+async def test_the_terminal_counts_and_shows_branches_too(stage: Stage) -> None:
+    thinks(stage, calls_itself("First."), spawns("north"), final("Polaris."), final("It is Polaris."))
+    await stage.say("alice", ALICE, "Which is the pole star?")
+    made = stage.entries("model-call")
+    [opened] = stage.entries("thread")
+    head, *body = trace(stage.soul.journal, opened, 300)
+    assert f", {len(made)} calls, ${sum(call.event.cost for call in made):.4f}" in head
+    begun = next(number for number, line in enumerate(body) if "thread-spawned" in line)
+    [said] = [number for number, line in enumerate(body) if "model-call" in line and ">Polaris.<" in line]
+    assert said > begun, "beneath what began it"
 
 
 async def test_in_a_rehearsal_a_trace_says_that_nothing_was_billed(tmp_path: Path) -> None:
