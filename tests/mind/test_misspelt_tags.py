@@ -13,7 +13,7 @@ from daemon.mind.payloads import parse
 ACTIONS = ("SearchMemory", "ReadThread")
 ON = "<claudius>On.</claudius>"
 LONGEST = 3.0
-"""Seconds in which 200,000 characters are read on a busy machine."""
+"""Seconds of CPU in which 200,000 characters are read."""
 
 
 def misspelt(text: str) -> list[tuple[str, str]]:
@@ -129,6 +129,6 @@ def test_each_is_named_once_where_it_first_stands_and_not_too_many() -> None:
     ],
 )
 def test_a_long_answer_is_read_at_once(text: Callable[[int], str]) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     misspelt(text(40_000))
-    assert time.perf_counter() - began < LONGEST
+    assert time.process_time() - began < LONGEST
