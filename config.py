@@ -7,6 +7,7 @@ Only the commands and the wiring import it; every room below is handed the value
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -33,6 +34,7 @@ from daemon.setting import (
     name,
     names,
     one_of,
+    only_true,
     password,
     port,
     prices,
@@ -66,6 +68,8 @@ WINDOW_HINT = "Write tokens in digits alone, like 16000; or NAME=TOKENS for each
 IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
+SHORT_WORD = re.compile(r"""["']?[A-Za-z0-9]{1,8}["']?""")
+"""What may be shown of a value that is no word that is known."""
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
 SANDBOX_HINT = "Write auto, monty or cpython."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
@@ -110,7 +114,7 @@ class Settings:
     claude_model_expert: str = setting("", name, MODEL_HINT)
     model_prices: tuple[tuple[str, Price], ...] = setting((), prices, PRICES_HINT)
     model_window: tuple[tuple[str, int], ...] = setting((), windows, WINDOW_HINT)
-    ism_enabled: bool = setting(False, truth, "Write true or false.")
+    ism_enabled: bool = setting(False, only_true, "Write true or false.")
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
     iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
     spawn_max_depth: int = setting(3, count(0, 10), "Three branches deep is usual.")
@@ -161,7 +165,10 @@ class Settings:
                 continue
             given[one.name] = text
             try:
+                text.encode()
                 values[one.name] = one.metadata["read"](text)
+            except UnicodeEncodeError:
+                wrong.append(f"{one.name.upper()} holds bytes that are no UTF-8. {one.metadata['hint']}")
             except ValueError as error:
                 wrong.append(f"{one.name.upper()} {error}. {one.metadata['hint']}")
         wrong.extend(conflicts(given))
@@ -309,6 +316,20 @@ def load() -> Settings:
 def is_set(name: str) -> bool:
     """Whether the owner set this key to anything."""
     return bool(_given().get(name, "").strip())
+
+
+def taken_for_false() -> list[str]:
+    """That ISM_ENABLED holds a word that is neither true nor false, which counts as false; a sentence."""
+    word = _given().get("ISM_ENABLED", "").strip()
+    if word.lower() in ("", "true", "false"):
+        return []
+    found = f"{len(word)} characters"
+    if SHORT_WORD.fullmatch(word):  # anything else may be a secret on the wrong line
+        found = word
+    return [
+        f"ISM_ENABLED is neither true nor false ({found}), and counts as false: the soul does not choose by"
+        " itself. Write ISM_ENABLED=true, or false."
+    ]
 
 
 def misspelt() -> list[Unread]:

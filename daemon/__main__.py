@@ -18,7 +18,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, TextIO
 
-from config import Settings, is_set, load, misspelt
+from config import Settings, is_set, load, misspelt, taken_for_false
 from daemon import printable
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
 from daemon.errors import UNLOADED, ConfigError, unloaded
@@ -207,11 +207,11 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 
 
 def _settings() -> Settings:
-    """What the owner set; what was set and is no setting is said, and stops nobody."""
+    """What the owner set; what was set and is no setting, or no answer, is said, and stops nobody."""
     settings = load()
     begin_log(settings.log_level, settings.log_format)
-    for key in misspelt():
-        log.warning("%s", key)
+    for said in (*misspelt(), *taken_for_false()):
+        log.warning("%s", said)
     return settings
 
 

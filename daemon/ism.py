@@ -7,9 +7,10 @@ public names, and what they mean, are those of the seed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from daemon.memory import WorkingMemory
 from daemon.mind.acting import (
     Action,
     Came,
@@ -22,12 +23,23 @@ from daemon.mind.acting import (
     introduced,
 )
 from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, read_choice
-from daemon.mind.chooser import CheckInterrupt, Chooser, FunctionChooser, Interrupt, Invoke, Meanwhile, Prompt
+from daemon.mind.chooser import (
+    CheckInterrupt,
+    Chooser,
+    FunctionChooser,
+    Interrupt,
+    Invoke,
+    Meanwhile,
+    Prompt,
+    internal_log,
+)
 from daemon.mind.choosing import Wording, fenced
 from daemon.mind.recall import plain
+from daemon.mind.recurse import Recurse, Recursion, added, as_text
 from daemon.mind.schemas import choice_schema
 from daemon.mind.stagnation import Seen, Stagnation
 from daemon.mind.wording import fill
+from daemon.process import ProcessReturn
 
 __all__ = [
     "DONE",
@@ -40,6 +52,8 @@ __all__ = [
     "Meanwhile",
     "Part",
     "Prompt",
+    "Recurse",
+    "Recursion",
     "Refused",
     "StopReason",
     "Wording",
@@ -75,6 +89,7 @@ async def run_ism(
     """
     run = _Run(
         context=prompt_context,
+        memory=prompt_context,
         actions=_by_name(actions),
         schema=choice_schema({action.name: action.args for action in actions}),
         chooser=_chooser(invoke_llm, check_interrupt),
@@ -110,6 +125,9 @@ class _Run:
     """One run: what it is given, what its chooser was told so far, and what came of it."""
 
     context: str
+    """What each prompt begins with."""
+    memory: str | WorkingMemory
+    """What the actions are given, and may change."""
     actions: Mapping[str, Action]
     schema: Mapping[str, Any]
     chooser: Chooser
@@ -125,7 +143,8 @@ class _Run:
     """What came since the chooser was last told."""
     log: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
-    next_process: str | None = None
+    next: ProcessReturn | None = None
+    """The process to go over into."""
     stagnation: Stagnation = field(default_factory=Stagnation)
 
     def introduce(self, goal: str, playbook: str) -> None:
@@ -209,10 +228,12 @@ class _Run:
     def prompt(self) -> Prompt:
         """What the chooser is shown now."""
         number = self.done + 1
+        log = internal_log(self.log, self.wording)
+        question = fill(self.wording.question, round=number, rounds=self.rounds)
         return Prompt(
             context=self.context,
             parts=tuple(self.parts),
-            question=fill(self.wording.question, round=number, rounds=self.rounds),
+            question="\n\n".join(text for text in (log, question) if text),
             schema=self.schema,
             round=number,
             rounds=self.rounds,
@@ -245,13 +266,24 @@ class _Run:
             return overtaken
         try:
             action = self.possible(chosen.name, alone=alone)
-            came = await carry_out(action, chosen.args, self.context, self.log, self.wording)
+            came = await carry_out(action, chosen.args, self.memory, self.log, self.wording)
         except Refused as refused:
             return self.refuse(chosen.name, str(refused))
         if came.response is not None:
             self.responses.append(came.response)
-        self.next_process = came.next_process
+        if came.memory is not None:
+            self.remember(came.memory)
+        self.next = came.next
         return came
+
+    def remember(self, memory: str | WorkingMemory) -> None:
+        """An action left this working memory. What it added is told as what came of it; all of it is shown
+        anew where it does not begin with what was there.
+        """
+        _, grown = added(self.memory, memory)
+        if not grown:
+            self.context = as_text(memory)
+        self.memory = memory
 
     async def overtaken(self, name: str) -> Came | None:
         """It is not carried out where the run was stopped, or something new came first."""
@@ -295,9 +327,9 @@ class _Run:
         last = None
         if self.responses:
             last = self.responses[-1]
-        return ISMResult(
+        result = ISMResult(
             last,
-            self.next_process,
+            memory=self.memory,
             stop_reason=reason,
             responses=tuple(self.responses),
             loops=self.loops,
@@ -305,3 +337,7 @@ class _Run:
             log=tuple(self.log),
             parts=tuple(self.parts),
         )
+        if self.next is None:
+            return result
+        to = self.next
+        return replace(result, next_process=to.to, execute_now=to.execute_now, params=to.params)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
@@ -399,6 +400,8 @@ class Turn(Protocol):
 
 Process = Callable[[Turn], Awaitable["WorkingMemory | Transition"]]
 """A mental process: one mode of behaviour."""
+ProcessFunction = Callable[[Turn], Awaitable["WorkingMemory | Transition | Sequence[Any]"]]
+"""How a mental process is written: it may also return what the seed on the ISM does (ProcessReturn)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,12 +425,128 @@ class MentalProcess:
     """
 
     name: str
-    run: Process
+    run: ProcessFunction
     when: str = ""
     leads: Sequence[str] = ()
     called: str = ""
     texts: Mapping[str, Words] = field(default_factory=dict)
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
-        """Run it."""
-        return await self.run(turn)
+        """Run it. Raises TypeError for a return that names no process."""
+        returned = await self.run(turn)
+        try:
+            return transition(returned)
+        except TypeError as error:
+            raise TypeError(f"the process {self.name} returned {error}") from None
+
+
+FORM = '[memory, process] or [memory, process, {"executeNow": True}]'
+AT_ONCE = ("executeNow", "execute_now")
+"""How the option is written that a process goes to work within this turn."""
+OPTIONS = (*AT_ONCE, "params")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReturn:
+    """A process to go over into, by name, with its memory: `[memory, process, {"executeNow": True}]`.
+
+    The form is that of Open Souls, as the first example of the seed on the ISM has it.
+    """
+
+    to: str
+    memory: Any = None
+    execute_now: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def process_return(returned: Sequence[Any]) -> ProcessReturn:
+    """Read a returned list or tuple. Raises TypeError, which says what was expected and what was found."""
+    if len(returned) not in (2, 3):
+        raise TypeError(f"expected {FORM}, got {len(returned)} values")
+    memory, process, *rest = returned
+    options = rest[0] if rest and rest[0] is not None else {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"expected {FORM}, got a {type(options).__name__} where the options belong")
+    unknown = [str(name) for name in options if name not in OPTIONS]
+    if unknown:
+        raise TypeError(f"there is no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}")
+    return ProcessReturn(
+        to=process_name(process), memory=memory, execute_now=_at_once(options), params=_params(options)
+    )
+
+
+def _at_once(options: Mapping[str, Any]) -> bool:
+    given = {name: options[name] for name in AT_ONCE if name in options}
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"expected True or False for {name}, got a {type(value).__name__}")
+    if len(set(given.values())) > 1:
+        raise TypeError(f"{' and '.join(given)} contradict each other: write one of them")
+    return any(given.values())
+
+
+def _params(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    params = options.get("params") or {}
+    if not isinstance(params, Mapping):
+        raise TypeError(f"expected a dict for params, got a {type(params).__name__}")
+    return dict(params)
+
+
+def process_name(process: object) -> str:
+    """Return the name of a process that is given by name, as a function, a module or a MentalProcess.
+
+    Raises TypeError for anything else.
+    """
+    name = ""
+    if isinstance(process, str):
+        name = process.strip()
+    elif isinstance(process, MentalProcess):
+        name = process.name
+    elif inspect.ismodule(process):
+        name = _name_in(process) or process.__name__.rpartition(".")[2]
+    elif callable(process) and not inspect.isclass(process):
+        name = _name_of_function(process)
+    if not name:
+        kind = type(process).__name__
+        raise TypeError(f"expected a process (its name, function or module), got a {kind}: write {FORM}")
+    return name
+
+
+def _name_in(module: object) -> str:
+    """Return the name of the process that stands in this module; empty if none does."""
+    process = getattr(module, "PROCESS", None)
+    if isinstance(process, MentalProcess):
+        return process.name
+    return ""
+
+
+def _name_of_function(function: Callable[..., Any]) -> str:
+    """Return the name of the process that runs this function; its own name where no process does."""
+    module = inspect.getmodule(function) or inspect.getmodule(type(function))
+    process = getattr(module, "PROCESS", None)
+    if isinstance(process, MentalProcess) and any(function is run for run in _ways(process)):
+        return process.name
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else ""
+
+
+def _ways(process: MentalProcess) -> Iterator[object]:
+    yield process.run
+    yield getattr(process.run, "func", None)  # of a functools.partial
+
+
+def transition(returned: object) -> WorkingMemory | Transition:
+    """Read what a mental process returned. Raises TypeError, which says what was expected."""
+    if isinstance(returned, WorkingMemory | Transition):
+        return returned
+    if not isinstance(returned, list | tuple):
+        kind = type(returned).__name__
+        raise TypeError(f"{kind}: expected its memory, a Transition, or {FORM}")
+    try:
+        one = process_return(returned)
+    except TypeError as error:
+        raise TypeError(f"a {type(returned).__name__}: {error}") from None
+    if not isinstance(one.memory, WorkingMemory):
+        kind = type(one.memory).__name__
+        raise TypeError(f"{kind} where its memory belongs: write {FORM}")
+    return Transition(to=one.to, memory=one.memory, execute_now=one.execute_now, params=one.params)

@@ -223,6 +223,11 @@ def truth(text: str) -> bool:
     return TRUTH[text.lower()]
 
 
+def only_true(text: str) -> bool:
+    """Whether it is the word true, in any case, as the seed on the ISM has it; any other word means no."""
+    return text.lower() == "true"
+
+
 def limits(usual: Limits) -> Callable[[str], Limits]:
     """A reader of bounds, `calls=30 tokens=400000 usd=0.50 time=10m`; what it does not name stays as usual.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,68 @@ def test_every_value_arrives_as_what_it_is() -> None:
 
 @pytest.mark.parametrize(("text", "meant"), [("true", True), ("Yes", True), ("1", True), ("FALSE", False)])
 def test_yes_and_no_are_written_in_many_ways(text: str, meant: bool) -> None:
-    assert Settings.from_env({"ISM_ENABLED": text}).ism_enabled is meant
+    assert Settings.from_env({"INNER_LIFE_ENABLED": text}).inner_life_enabled is meant
+
+
+WORDS = ["true", "TRUE", "True", " tRuE ", "true\n"]
+OTHERS = [
+    "yes",
+    "1",
+    "on",
+    "y",
+    "t",
+    "maybe",
+    "tru",
+    "truee",
+    "true!",
+    '"true"',
+    "'TRUE'",
+    "true false",
+    "\uff54\uff52\uff55\uff45",
+]
+
+
+@pytest.mark.parametrize("text", [*WORDS, *OTHERS, "false", "FALSE", "no", "0", "", "  "])
+def test_the_ism_is_on_for_the_word_true_alone(text: str) -> None:
+    assert Settings.from_env({"ISM_ENABLED": text}).ism_enabled is (text in WORDS)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_a_word_that_turns_the_ism_off_by_mistake_is_named(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISM_ENABLED", text)
+    [said] = config.taken_for_false()
+    assert said.startswith("ISM_ENABLED is neither true nor false (")
+    assert "counts as false: the soul does not choose by itself" in said
+    assert said.endswith("Write ISM_ENABLED=true, or false.")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("yes", "(yes)"), ('"true"', '("true")'), ("xoxb-1-2-3", "(10 characters)")]
+)
+def test_of_that_word_no_more_is_shown_than_a_short_word(
+    text: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISM_ENABLED", text)
+    assert found in config.taken_for_false()[0]
+
+
+@pytest.mark.parametrize("text", [*WORDS, "false", "FALSE", "False ", "", "  "])
+def test_true_false_and_nothing_are_not_named(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISM_ENABLED", text)
+    assert config.taken_for_false() == []
+
+
+@pytest.mark.parametrize("key", ["SOUL_HOME", "CLAUDE_MODEL", "HOST", "SLACK_BOT_TOKEN", "KNOWLEDGE_DIRS"])
+def test_bytes_that_are_no_text_are_named_and_begin_nothing(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} holds bytes that are no UTF-8"):
+        Settings.from_env({key: os.fsdecode(b"/tmp/caf\xe9")})
 
 
 def test_what_a_limit_leaves_out_stays_as_usual_and_none_takes_a_bound_away() -> None:
@@ -198,8 +260,8 @@ def test_all_bad_keys_are_named_at_once() -> None:
         ({"HOST": "0.0.0.0", "CONSOLE_TOKEN": "x"}, "is shorter than 20 characters, so that others could"),
         ({"CONSOLE_TOKEN": "nineteen-characters"}, "python3 -c 'import secrets; print(secrets.token_urlsafe"),
         (
-            {"ISM_ENABLED": "maybe"},
-            "ISM_ENABLED is not true or false (it has 5",
+            {"INNER_LIFE_ENABLED": "maybe"},
+            "INNER_LIFE_ENABLED is not true or false (it has 5",
         ),
         ({"ISM_MAX_LOOPS": "0"}, "ISM_MAX_LOOPS is not a number from 1 to 50"),
         (

@@ -6,14 +6,14 @@ The registry holds definitions; a run binds them to itself as `daemon.ism.Action
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from daemon.engine.event import digest
-from daemon.ism import Finish, ISMResult
+from daemon.ism import Finish, ISMResult, Recursion
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.asking_model import Came, Schema
 from daemon.ports import Role
@@ -23,8 +23,12 @@ TO = "To_"
 """What the name of a transition to another process, as an action, begins with."""
 MOST_WHOLE = 2**53 - 1
 """The largest whole number that each reader of JSON takes exactly; the journal's database holds it, too."""
-Outcome = str | ISMResult | Finish | None
-"""What an action comes to: an observation to go on from, a response, a transition, or the run's end."""
+Outcome = str | ISMResult | Finish | Recursion | WorkingMemory | Sequence[Any] | None
+"""What an action comes to: an observation to go on from, a response, a transition, or the run's end.
+
+With `recurse` or `run` also what the seed's first example returns: `recurse(…)`, the working memory, which
+ends the run, or `[memory, process, {"executeNow": True}]`.
+"""
 
 
 class ActionContext(Protocol):

@@ -11,9 +11,11 @@ from daemon.actions.action import ActionContext, Definition, Outcome
 from daemon.actions.agreement import as_list
 from daemon.engine.event import fingerprint
 from daemon.engine.exceptions import EngineError
-from daemon.ism import Action, Refused
+from daemon.ism import Action, Finish, ISMResult, Recursion, Refused
+from daemon.memory import WorkingMemory
+from daemon.mind.recurse import Left
 from daemon.mind.wording import LABELS, buttons
-from daemon.process import Question
+from daemon.process import Question, process_return
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +24,7 @@ def bind(run: ActionContext, one: Definition) -> Action:
     """The action, as it is carried out here."""
     agreed: set[str] = set()
 
-    async def handle(_context: str, _log: list[str], args: BaseModel | None = None) -> Outcome:
+    async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
         run.doing(one.name)
         given = dict[str, Any]()
         if args:
@@ -32,7 +34,7 @@ def bind(run: ActionContext, one: Definition) -> Action:
         if one.effect:
             outcome: Outcome = await _recorded(run, one, given, args)
         else:
-            outcome = await one.perform(run, args)
+            outcome = _remembered(run, await one.perform(run, args), log)
         run.found(one.name, outcome)
         return outcome
 
@@ -44,6 +46,30 @@ def bind(run: ActionContext, one: Definition) -> Action:
         terminal=one.terminal,
         exclusive=one.exclusive,
     )
+
+
+def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
+    """What an action came to; what the working memory in it holds more than the conversation is heard.
+
+    Raises TypeError for a list or tuple that names no process.
+    """
+    memory: object = None
+    match outcome:
+        case list() | tuple():
+            to = process_return(outcome)
+            memory = to.memory
+            outcome = ISMResult(next_process=to.to, execute_now=to.execute_now, params=to.params)
+        case Recursion(working=memory, internal=lines):
+            log += [line for line in lines if line not in log]
+            outcome = Recursion()
+        case WorkingMemory():
+            memory, outcome = outcome, Finish()
+        case Left(memory=str(found)):
+            outcome = Finish(found)
+    if isinstance(memory, WorkingMemory):
+        known = {*run.memory.memories}
+        run.hear([one for one in memory.conversation if one not in known])
+    return outcome  # type: ignore[no-any-return]
 
 
 async def _recorded(

@@ -21,8 +21,9 @@ from pydantic.errors import PydanticUserError
 
 from daemon.actions.action import ActionContext, Args, BoundedNumbers, Definition, Outcome, Perform, Run
 from daemon.actions.sources import Shelf
-from daemon.ism import Finish, ISMResult
+from daemon.ism import Finish, ISMResult, Recurse, Recursion
 from daemon.memory import WorkingMemory
+from daemon.mind.acting import settled
 from daemon.mind.recall import remember
 from daemon.mind.wording import are_texts
 from daemon.ports import Library, Memories
@@ -44,6 +45,7 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "turn": (Turn,),
     "memory": (WorkingMemory,),
     "say": (Say,),
+    "recurse": (Recurse,),
     "memories": (Memories,),
     "library": (Library, Library | None),
     "shelf": (Shelf,),
@@ -51,8 +53,9 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "soul_home": (Path,),
 }
 """What the daemon gives, by the name of the parameter, with the types that may be written there."""
-WITH_STEPS = frozenset({"run", "turn", "say"})
-"""Whoever is given one of these takes steps of its own; any other action is one step, which is recorded."""
+WITH_STEPS = frozenset({"run", "turn", "say", "recurse"})
+"""Whoever is given one of these may take steps of its own, and decide how its run goes on; any other action
+is one step, which is recorded."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 VARIADIC = frozenset({Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY})
 
@@ -126,7 +129,7 @@ class ActionFunction:
         """What is wrong with what it says that it returns; empty where nothing is."""
         kept: list[type] = [str, NoneType]
         if not self._is_one_step:
-            kept += [ISMResult, Finish]
+            kept += [ISMResult, Finish, Recursion, WorkingMemory, list, tuple, Sequence]
         returned = get_type_hints(self.function).get("return")
         kinds: Sequence[Any] = [returned]
         if isinstance(returned, UnionType):
@@ -147,8 +150,8 @@ class ActionFunction:
 
     @property
     def _is_for_runs_alone(self) -> bool:
-        """Does it speak, or think as a run does? In open thought no action does."""
-        return "say" in self._given or self._given.get("run") is Run
+        """Does it speak, think or go on as a run does? In open thought no action does."""
+        return bool(self._given.keys() & {"say", "recurse"}) or self._given.get("run") is Run
 
     @functools.cached_property
     def _parameters(self) -> Sequence[Parameter]:
@@ -228,7 +231,11 @@ class ActionFunction:
                 values[self._whole.name] = args
             elif args:
                 values |= dict(args)
-            return await self.function(**values)
+            outcome: Any = await self.function(**values)
+            recurse = values.get("recurse")
+            if isinstance(recurse, Recurse):
+                outcome = settled(outcome, recurse)
+            return outcome  # type: ignore[no-any-return]
 
         return perform
 
@@ -333,6 +340,8 @@ def _value_of(name: str, run: ActionContext, means: Means) -> object:
             return run.memory
         case "say":
             return functools.partial(_say, run)
+        case "recurse":
+            return Recurse()
     return getattr(means, name)
 
 

@@ -201,7 +201,7 @@ class Run(OwnersWords, Chooser):
         """What an action came to, for whoever speaks in the end."""
         if isinstance(outcome, ISMResult | Finish):
             outcome = outcome.response
-        if outcome:
+        if outcome and isinstance(outcome, str):
             self._findings.append(result_of(action, outcome))
 
     def doing(self, meaning: str) -> None:
@@ -245,7 +245,12 @@ async def play(run: Run) -> Transition:
         if not run.spoke:
             run.memory = await tell_stopped(run.turn, run.memory)
     elif result.next_process:
-        return Transition(to=result.next_process, memory=run.memory, execute_now=True)
+        return Transition(
+            to=result.next_process,
+            memory=run.memory,
+            execute_now=result.execute_now,
+            params=result.params,
+        )
     return Transition(to=run.playbook.then, memory=run.memory)
 
 

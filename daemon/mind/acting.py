@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from inspect import Parameter
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from daemon.engine.exceptions import EngineError
+from daemon.memory import WorkingMemory
 from daemon.mind.choice import DONE
 from daemon.mind.choosing import Wording, fenced, result_of, wrong_in
+from daemon.mind.recurse import Left, Recurse, Recursion, added
 from daemon.mind.wording import fill
+from daemon.process import ProcessReturn, process_name, process_return
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +34,12 @@ class Action:
     """Something that the model may choose. Raises ValueError for a name that has another meaning.
 
     `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
-    returns None, a str (what was found), ISMResult or Finish. `internal_log` is a list of lines; what is
+    returns None, a str (what was found), ISMResult, Finish, a WorkingMemory, which ends the run, or
+    `[memory, process, {"executeNow": True}]` (process_return.py). `internal_log` is a list of lines; what is
     appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone.
+
+    A handler that takes a third argument, or one named `recurse`, is the seed's first example: the run goes
+    on where it returns `recurse(…)`, and else it is over, with the memory that the handler returns.
     """
 
     name: str
@@ -59,13 +67,18 @@ class Part:
 class ISMResult:
     """From a handler: a response, which is kept, or the process to go over into, which ends the run.
 
-    From `run_ism`: the last response, all `responses`, why it ended, how many choices were carried out and
-    calls made, the lines of its log, and the `parts` that a next prompt would have had.
+    That process (its name, function or module) goes to work at once unless `execute_now` is False, with these
+    `params`. From `run_ism`: the name of the process, the last response, all `responses`, why it ended, how
+    many choices were carried out and calls made, the lines of its log, the `parts` that a next prompt would
+    have had, and the working `memory` as its actions left it.
     """
 
     response: str | None = None
     next_process: str | None = None
     _: KW_ONLY
+    execute_now: bool = True
+    params: Mapping[str, Any] = field(default_factory=dict)
+    memory: str | WorkingMemory | None = None
     stop_reason: StopReason | None = None
     responses: tuple[str, ...] = ()
     loops: int = 0
@@ -87,24 +100,38 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """What came of a chosen action, as the chooser is told. `ok`: it was carried out."""
+    """What came of a chosen action, as the chooser is told. `ok`: it was carried out.
+
+    `next` is the process to go over into; `memory` is the working memory from now on, None if it
+    stays, and `internal` are lines that its handler wants in the log.
+    """
 
     note: str
     ok: bool = True
     end: StopReason | None = None
     response: str | None = None
-    next_process: str | None = None
+    next: ProcessReturn | None = None
+    memory: str | WorkingMemory | None = None
+    internal: tuple[str, ...] = ()
 
 
-async def carry_out(action: Action, given: object, context: str, lines: list[str], wording: Wording) -> Came:
+async def carry_out(
+    action: Action, given: object, memory: str | WorkingMemory, lines: list[str], wording: Wording
+) -> Came:
     """Carry out an action with what was given as its arguments; `lines` are the run's log.
 
     What goes wrong in it is told to the chooser. Raises Refused, what is no Exception, and EngineErrors: they
     are not the action's.
     """
     before = len(lines)
+    recurse = Recurse()
     try:
-        outcome = await answer(action.handler(context, lines, **_arguments(action, given, wording)))
+        arguments = _arguments(action, given, wording)
+        places, names = _recursing(action.handler, recurse)
+        outcome = await answer(action.handler(memory, lines, *places, **names, **arguments))
+        if places or names:
+            outcome = settled(outcome, recurse)
+        came = _came_of(outcome, action, memory)
     except (Refused, EngineError):
         raise
     except Exception as error:
@@ -113,8 +140,7 @@ async def carry_out(action: Action, given: object, context: str, lines: list[str
         log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
         text = fill(wording.raised, error=fenced(f"{type(error).__name__}: {error}"))
         came = Came(note=text, ok=False)
-    else:
-        came = _came_of(outcome, action)
+    lines += _new_lines(came, memory, lines)
     told = lines[before:]
     if came.note:
         lines.append(f"{action.name}: {came.note}")
@@ -123,21 +149,75 @@ async def carry_out(action: Action, given: object, context: str, lines: list[str
     return replace(came, note=result_of(action.name, note or wording.quiet))
 
 
-def _came_of(outcome: object, action: Action) -> Came:
-    """What a handler's outcome means for the run; the note is what was found."""
+def settled(outcome: object, recurse: Recurse) -> object:
+    """What a handler that was given `recurse` came to: it goes on if it says so, and else it is over."""
+    if outcome is None:
+        return recurse.asked or Finish()
+    if isinstance(outcome, str):
+        return Left(outcome)
+    return outcome
+
+
+def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Came:
+    """What a handler's outcome means for the run; the note is what was found. Raises TypeError."""
     end: StopReason | None = None
     if action.terminal:
         end = "finished"
     match outcome:
         case None:
             return Came(note="", end=end)
+        case Recursion(working=working, internal=internal):
+            return Came(note=_news(memory, working), memory=working, internal=internal)
+        case (WorkingMemory() as left) | Left(memory=left):
+            return Came(note=_news(memory, left), end="finished", memory=left)
         case Finish(response=response):
             return Came(note=str(response or ""), end="finished", response=response)
         case ISMResult(response=response, next_process=process):
-            if process:
-                end = "transition"
-            return Came(note=str(response or ""), end=end, response=response, next_process=process)
+            if not process:
+                return Came(note=str(response or ""), end=end, response=response)
+            to = ProcessReturn(
+                to=process_name(process), execute_now=outcome.execute_now, params=outcome.params
+            )
+            return Came(note=str(response or ""), end="transition", response=response, next=to)
+        case list() | tuple():
+            to = process_return(outcome)
+            return Came(note="", end="transition", next=to, memory=_memory(to.memory))
     return Came(note=str(outcome), end=end)
+
+
+def _memory(given: object) -> str | WorkingMemory | None:
+    """The memory in a process return. Raises TypeError."""
+    if given is None or isinstance(given, str | WorkingMemory):
+        return given
+    raise TypeError(f"expected a text or a WorkingMemory before the process, got a {type(given).__name__}")
+
+
+def _news(before: str | WorkingMemory, now: str | WorkingMemory | None) -> str:
+    """What a memory holds that it did not before."""
+    if now is None:
+        return ""
+    return added(before, now)[0]
+
+
+def _new_lines(came: Came, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
+    """The lines of an internal memory that neither the log nor the working memory has."""
+    found = [added(memory, line)[0] for line in came.internal if line not in lines]
+    return [line for line in found if line and line != came.note]
+
+
+def _recursing(handler: Callable[..., Any], recurse: Recurse) -> tuple[list[Recurse], dict[str, Recurse]]:
+    """How this handler is given `recurse`: by place, by name, or not at all."""
+    try:
+        parameters = [*inspect.signature(handler).parameters.values()]
+    except (TypeError, ValueError):  # it is built in
+        return [], {}
+    if any(one.name == "recurse" and one.kind is not Parameter.POSITIONAL_ONLY for one in parameters):
+        return [], {"recurse": recurse}
+    needed = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    places = [one for one in parameters if one.kind in needed and one.default is one.empty]
+    if len([one for one in places if one.name != "args"]) == 3:
+        return [recurse], {}
+    return [], {}
 
 
 def introduced(action: Action, wording: Wording) -> str:

@@ -11,7 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from daemon.engine.writable import writable_value
 from daemon.mind.sections import spoken
 
 DONE = "DONE"
@@ -141,11 +143,19 @@ def _first_value(text: str) -> tuple[object, str]:
     for form in (text, COMMA.sub(r"\1", text)):
         try:
             value, end = DECODER.raw_decode(form)
-            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate could not be sent on
+            return _sendable(value), form[end:]
         except (ValueError, RecursionError):
             continue
-        return value, form[end:]
     raise Unreadable("no JSON value begins here")
+
+
+def _sendable(value: Any) -> Any:
+    """The value as it can be sent on: JSON lets half a surrogate pair pass."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return writable_value(value)
+    return value
 
 
 def _is_loose(value: object) -> bool:
@@ -183,6 +193,6 @@ def _unpacked(args: object) -> object:
     if not isinstance(args, str):
         return args
     try:
-        return DECODER.decode(args)
+        return _sendable(DECODER.decode(args))
     except (ValueError, RecursionError):
         return args

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.engine.writable import writable
 from daemon.mind.acting import Bound, ISMResult, Part, answer
-from daemon.mind.choosing import Wording
+from daemon.mind.choosing import Wording, fenced
 from daemon.mind.wording import fill
+
+MOST_LINES, MOST_LINE = 50, 200
+"""Lines of the internal log that are shown, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """All that the chooser is shown: the context, the parts, and the question.
 
-    The next prompt of a run begins with these parts. `schema` is the JSON schema that the answer is to be
-    held to; `round`, of `rounds`, counts from 1.
+    The next prompt of a run begins with these parts; the question begins with the internal log. `schema` is
+    the JSON schema that the answer is to be held to; `round`, of `rounds`, counts from 1.
     """
 
     context: str
@@ -42,6 +46,22 @@ class Prompt:
                 text = fill(self.wording.chose, choice=text)
             texts.append(text)
         return "\n\n".join([*texts, self.question])
+
+
+def internal_log(lines: Sequence[str], wording: Wording) -> str:
+    """The internal log as the chooser is shown it: its newest lines, each short and harmless."""
+    if not wording.log:
+        return ""
+    shown = [_log_line(line) for line in lines[-MOST_LINES:]]
+    left = len(lines) - len(shown)
+    if left:
+        shown.insert(0, f"… ({left})")
+    return fill(wording.log, log="\n".join(shown) or wording.nothing_yet)
+
+
+def _log_line(line: str) -> str:
+    """One line: what was found in the world cannot pose as a heading or as ours."""
+    return fenced(" ".join(line.split()), MOST_LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +130,15 @@ def _part(text: str | Part) -> Part:
 
 
 async def asked(invoke: Invoke, prompt: str) -> str:
-    """What the model says to this. Raises TypeError where `invoke` is no async function to a str."""
-    came: object = invoke(prompt)
+    """What the model says to this, both without halves of characters, which no request can hold.
+
+    Raises TypeError where `invoke` is no async function to a str.
+    """
+    came: object = invoke(writable(prompt))
     if not inspect.isawaitable(came):
         gave = type(came).__name__
         raise TypeError(f"invoke_llm has to be an async function from str to str; a call of it gave {gave}")
     reply = await came
     if not isinstance(reply, str):
         raise TypeError(f"invoke_llm has to return a str; it returned {type(reply).__name__}")
-    return reply
+    return writable(reply)

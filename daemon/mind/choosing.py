@@ -35,6 +35,8 @@ class Wording:
     )
     action: str = "- **$name**: $description"
     arguments: str = "  Arguments, as JSON schema: $schema"
+    log: str = "## Internal Log\n$log"
+    nothing_yet: str = "(first iteration)"
     question: str = "This is round $round of $rounds. Choose."
     chose: str = "You chose:\n$choice"
     results: str = (
@@ -60,11 +62,14 @@ class Wording:
 
 
 def wording(text: str) -> Wording:
-    """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError."""
+    """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError.
+
+    Without a part `log` the internal log is not shown: files from before it was have none.
+    """
     problems = list(faults(text))
     if problems:
         raise ValueError("; ".join(problems))
-    return Wording(**_parts(text))
+    return Wording(**{"log": "", **_parts(text)})
 
 
 def faults(text: str) -> Iterator[str]:

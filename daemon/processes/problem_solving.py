@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from daemon.actions import thinking
+from daemon.actions.function import Means
+from daemon.actions.research import research
 from daemon.ism import Action, Invoke, ISMResult, run_ism
 from daemon.memory import WorkingMemory
 from daemon.mind.chooser import CheckInterrupt, asked
 from daemon.mind.pipeline import converse
 from daemon.mind.playbook import PLAYBOOKS, playbook
-from daemon.mind.wording import SOUL, fill, name_of, worded
+from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of, worded
+from daemon.ports import Library
 from daemon.process import MentalProcess, Transition, Turn, Words
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
@@ -36,11 +40,23 @@ async def run_ism_phase(
     prompt_context: str,
     invoke_llm: Invoke,
     check_interrupt: CheckInterrupt | None = None,
+    *,
+    library: Library | None = None,
 ) -> ISMResult:
-    """Let this function choose, think and respond, led by the owner's playbook for problems.
+    """Let this function choose, think, research and respond, led by the owner's playbook for problems.
 
-    There is no turn, no journal, no memory and nothing to look things up in. Raises what `run_ism` raises.
+    There is no turn, no journal and no memory; `library` is what it looks things up in, and without one
+    Research says that no folder is set. Raises what `run_ism` raises.
     """
+    book = playbook(NAME, _text(f"{PLAYBOOKS}{NAME}"))
+    actions = _actions(prompt_context, invoke_llm, library)
+    return await run_ism(
+        prompt_context, book.goal, book.text, actions, invoke_llm, check_interrupt=check_interrupt
+    )
+
+
+def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -> list[Action]:
+    """Think, Research and Respond, which ask this function and look things up here."""
 
     async def say(guidance: str, log: Sequence[str]) -> str:
         words = fill(_text(guidance), name=name_of(_text(SOUL)))
@@ -53,14 +69,28 @@ async def run_ism_phase(
     async def respond(_context: str, log: list[str]) -> ISMResult:
         return ISMResult(response=await say("prompts/conclude", log))
 
-    book = playbook(NAME, _text(f"{PLAYBOOKS}{NAME}"))
-    actions = [
+    return [
         Action(thinking.think.name, thinking.think.description, think),
+        _research(library),
         Action(thinking.respond.name, thinking.respond.description, respond, terminal=True),
     ]
-    return await run_ism(
-        prompt_context, book.goal, book.text, actions, invoke_llm, check_interrupt=check_interrupt
-    )
+
+
+def _research(library: Library | None) -> Action:
+    """Research in this library; without one it needs no arguments, and says that no folder is set."""
+    words = labels(_text(LABELS))
+
+    async def unable(_context: str, _log: list[str]) -> str:
+        return words.get("no folder", "no folder")
+
+    async def search(_context: str, _log: list[str], args: Any) -> str:
+        assert library
+        return await library.search(args.query) or words.get("nothing found", "nothing found")
+
+    one = research.definition(Means(library=library))
+    if library is None:
+        return Action(one.name, one.description, unable)
+    return Action(one.name, one.description, search, args=one.args)
 
 
 def _text(name: str) -> str:

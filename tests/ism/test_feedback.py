@@ -198,7 +198,7 @@ async def test_what_was_found_is_cut_where_it_is_too_long() -> None:
 
 async def test_the_words_are_the_callers() -> None:
     wording = Wording(
-        head="$goal|$playbook|$actions", question="?$round/$rounds", results=">$results", quiet="ok"
+        head="$goal|$playbook|$actions", question="?$round/$rounds", results=">$results", quiet="ok", log=""
     )
     chooser = Chooser(choose("A"), choose("DONE"))
     await run(chooser, [Deeds().action("A")], wording=wording)

@@ -102,7 +102,7 @@ async def test_a_run_may_be_let_go_on_for_as_many_rounds_again() -> None:
     ends = [(one.stop_reason, one.loops) for one in chooser.ends]
     assert ends == [("calls", 1), ("loops", 3), ("loops", 5)]
     assert (result, len(chooser.prompts)) == (chooser.ends[-1], 5)
-    assert chooser.prompts[-1].question == "This is round 2 of 2. Choose."
+    assert chooser.prompts[-1].question.endswith("\n\nThis is round 2 of 2. Choose.")
     assert grows(chooser.prompts[1:])
     assert chooser.prompts[1].parts[:1] == chooser.prompts[0].parts
 
