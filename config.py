@@ -17,7 +17,18 @@ from dotenv import dotenv_values
 
 from daemon.claude.models import BY_ID, ModelTable
 from daemon.errors import ConfigError
-from daemon.limits import INNER, PERSON, READING, THREAD, TURN, InnerLimits, Limits, ReadingLimits
+from daemon.limits import (
+    DAY,
+    INNER,
+    PERSON,
+    PROCESS_TIMEOUT,
+    READING,
+    THREAD,
+    TURN,
+    InnerLimits,
+    Limits,
+    ReadingLimits,
+)
 from daemon.misspelt import Unread, unread
 from daemon.price import FREE, Price
 from daemon.recipe import Recipes
@@ -41,6 +52,7 @@ from daemon.setting import (
     recipes,
     seconds,
     secret,
+    span,
     token,
     truth,
     url,
@@ -133,6 +145,9 @@ class Settings:
     inner_life_daily_messages: int = setting(INNER.messages, count(0, 1_000), "Ten a day are usual.")
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     process_commands: Recipes = setting(Recipes(), recipes, PROCESS_HINT, secret=True)
+    process_timeout: float = setting(
+        PROCESS_TIMEOUT, span(1, 7 * DAY), "Write seconds, or like 30s, 10m or 2h; 600 are usual."
+    )
     host: str = setting("127.0.0.1", name, "Write an address of this machine.")
     port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
     console_token: str = setting("", password(20), PASSWORD_HINT, secret=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 DAY = 86_400.0
 """In seconds."""
+PROCESS_TIMEOUT = 600.0
+"""Seconds that a program of the inner life may run where the owner says nothing else."""
 CONTINUE = "continue"
 """The value of the choice with which an owner lets the soul go on past a bound."""
 

@@ -216,6 +216,18 @@ def seconds(text: str) -> float:
     return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else duration(text)
 
 
+def span(least: float, most: float) -> Callable[[str], float]:
+    """A reader of spans of time from `least` to `most` seconds, as `seconds` reads them."""
+
+    def read(text: str) -> float:
+        found = seconds(text)
+        if not least <= found <= most:
+            raise ValueError(f"is not between {least:g} and {most:g} seconds")
+        return found
+
+    return read
+
+
 def truth(text: str) -> bool:
     """Yes or no, in one of the ways in which people write them."""
     if text.lower() not in TRUTH:

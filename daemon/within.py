@@ -20,7 +20,7 @@ from daemon.inner.record_words import RECORDS
 from daemon.inner.records import Records
 from daemon.inner.said import SaidLog
 from daemon.inner.state import State
-from daemon.inner.supervising import Supervisor
+from daemon.inner.supervising import Bounds, Supervisor
 from daemon.kinds import INNER, InnerBegan
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.memories import SAID
@@ -101,7 +101,15 @@ def supervisor_of(
     """What runs its programs. None of our own secrets stands in what they come to."""
     values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
     secrets = [value for value in values if isinstance(value, str) and value]
-    return Supervisor(journal, clock, settings.process_commands, settings.processes_path, secrets, wake)
+    return Supervisor(
+        journal,
+        clock,
+        settings.process_commands,
+        settings.processes_path,
+        secrets,
+        wake,
+        bounds=Bounds(seconds=settings.process_timeout),
+    )
 
 
 async def begin(journal: Journal) -> None:

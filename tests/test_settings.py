@@ -136,6 +136,24 @@ def test_true_false_and_nothing_are_not_named(
     assert config.taken_for_false() == []
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1", 1.0), ("90", 90.0), ("30s", 30.0), ("10m", 600.0), ("2h", 7_200.0), ("7d", 604_800.0)],
+)
+def test_the_time_of_a_program_is_seconds_or_a_span(text: str, seconds: float) -> None:
+    assert Settings.from_env({"PROCESS_TIMEOUT": text}).process_timeout == seconds
+    assert Settings().process_timeout == 600.0
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "0s", "8d", "604801", "-5", "1.5", "ten", "10 m", "inf", "99999999999"]
+)
+def test_a_time_that_no_program_can_have_is_named(text: str) -> None:
+    [line] = complaints({"PROCESS_TIMEOUT": text})
+    assert line.startswith("PROCESS_TIMEOUT is not ")
+    assert line.endswith("Write seconds, or like 30s, 10m or 2h; 600 are usual.")
+
+
 @pytest.mark.parametrize("key", ["SOUL_HOME", "CLAUDE_MODEL", "HOST", "SLACK_BOT_TOKEN", "KNOWLEDGE_DIRS"])
 def test_bytes_that_are_no_text_are_named_and_begin_nothing(key: str) -> None:
     with pytest.raises(ConfigError, match=f"{key} holds bytes that are no UTF-8"):

@@ -89,7 +89,7 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
     yield machine.journal(settings.journal_path)
     yield await machine.port(settings.host, settings.port, settings.journal_path)
     yield await sandbox(settings.rlm_sandbox)
-    yield await processes(settings.process_commands)
+    yield await processes(settings.process_commands, settings.process_timeout)
     async for finding in _model(settings, clock):
         yield finding
     async for finding in _workspace(settings, clock):

@@ -31,8 +31,8 @@ async def sandbox(kind: str) -> Finding:
     return well("sandbox", f"programs run {where}; there {confined} confine them")
 
 
-async def processes(recipes: Mapping[str, Recipe]) -> Finding:
-    """What PROCESS_COMMANDS leads to on this machine."""
+async def processes(recipes: Mapping[str, Recipe], seconds: float) -> Finding:
+    """What PROCESS_COMMANDS and PROCESS_TIMEOUT lead to on this machine."""
     if not recipes:
         return well("processes", "the inner life may run no programs (PROCESS_COMMANDS)")
     missing = [name for name, recipe in recipes.items() if located(recipe) is None]
@@ -46,4 +46,4 @@ async def processes(recipes: Mapping[str, Recipe]) -> Finding:
     kept = f"they can reach the network: {why}"
     if tool:
         kept = f"{tool} keeps them from the network"
-    return well("processes", f"it may run {', '.join(recipes)}; {kept}")
+    return well("processes", f"it may run {', '.join(recipes)} for {seconds:g} s each; {kept}")

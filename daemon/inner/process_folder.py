@@ -156,6 +156,11 @@ def tidy(home: Path, needed: Collection[str]) -> bool:
     return gone
 
 
+def age(folder: Path) -> float:
+    """Seconds since it was claimed, which is when its program was begun."""
+    return time.time() - _made(folder)
+
+
 def _made(folder: Path) -> float:
     """When it was claimed."""
     for path in (folder / "wrapper", folder):

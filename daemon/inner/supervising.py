@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -17,7 +18,7 @@ import time
 from asyncio import Event as Flag
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,10 +29,11 @@ from daemon.engine.journal import Clock, Journal
 from daemon.engine.keys import part
 from daemon.inner.isolation import isolated, isolates
 from daemon.inner.masking import masked
-from daemon.inner.process_folder import KEPT, LATE, ending, folder_of, holder, tidy
+from daemon.inner.process_folder import KEPT, LATE, age, ending, folder_of, holder, tidy
 from daemon.inner.process_log import CLEANUP, ProcessLog
 from daemon.inner.process_outcome import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
 from daemon.kinds import CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
+from daemon.limits import PROCESS_TIMEOUT
 from daemon.recipe import Recipe
 
 log = logging.getLogger(__name__)
@@ -43,15 +45,18 @@ TRIES = 3
 """How often a wrapper is started that comes to nothing."""
 AT_ONCE = 8
 """Processes that run beside each other; the others wait for their turn."""
+NEARLY = 1.0
+"""Seconds by which two readings of how long a program ran may differ."""
 PAUSE = 1.0
 """Seconds between two tries of what failed, and between two looks where nobody tells of an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one process may take: bytes of memory, of its folder and of what is kept of each stream, open
-    files, and how many processes it may have begun."""
+    """What one process may take: seconds, bytes of memory, of its folder and of what is kept of each stream,
+    open files, and how many processes it may have begun."""
 
+    seconds: float = PROCESS_TIMEOUT
     memory: int = 4 * 2**30
     room: int = 100 * 2**20
     kept: int = MOST_KEPT
@@ -222,9 +227,11 @@ class Supervisor:
             pid = holder(folder)
             end = ending(folder)
             if end:
+                if end.why == "stopped" and not stop.is_set() and end.seconds > self._bounds.seconds - NEARLY:
+                    end = replace(end, why="late")  # this supervisor ended it, or one before it did
                 return await told(folder, end, self._secrets, stopped=stop.is_set())
             if pid is not None:
-                await self._wait(pid, stop)
+                await self._wait(pid, stop, self._bounds.seconds - age(folder))
                 if holder(folder) == pid:  # a program wrote there that it is somebody who is gone
                     await self._clock.sleep(PAUSE)
             elif claimed:
@@ -242,7 +249,7 @@ class Supervisor:
                 except ValueError as error:
                     return "error", masked(f"It was not started: {error}.", self._secrets)
                 with suppress(OSError):
-                    await self._wait(self._start(folder, argv, started.event.seconds), stop)
+                    await self._wait(self._start(folder, argv), stop)
 
     def _command(self, event: ProcessStarted, folder: Path) -> list[str]:
         """The command as it is run. Raises ValueError where it may not be."""
@@ -257,12 +264,11 @@ class Supervisor:
             return argv
         return isolated(self._tool, argv, self._home, folder / "work")
 
-    def _start(self, folder: Path, argv: list[str], seconds: float) -> int:
+    def _start(self, folder: Path, argv: list[str]) -> int:
         """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         order = {
             "argv": argv,
-            "seconds": seconds,
             "until": time.time() + LATE,
             "path": PATH,
             **asdict(self._bounds),
@@ -279,20 +285,27 @@ class Supervisor:
             ],
         )
 
-    async def _wait(self, pid: int, stop: Flag) -> None:
-        """Until this wrapper is gone; it is asked to end where that is wanted."""
+    async def _wait(self, pid: int, stop: Flag, left: float = math.inf) -> None:
+        """Until this wrapper is gone; it is asked to end where that is wanted, or when no time is `left`.
+
+        A wrapper that this supervisor started knows itself when its time is up; one that was there before was
+        given another time, perhaps.
+        """
         gone = asyncio.create_task(self._gone(pid))
         stopped = asyncio.create_task(stop.wait())
+        ends = [gone, stopped]
+        if left < math.inf:
+            ends.append(asyncio.create_task(self._clock.sleep(max(0.0, left))))
         try:
-            await asyncio.wait([gone, stopped], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not gone.done():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGTERM)
             await gone
         finally:
-            gone.cancel()
-            stopped.cancel()
-            await asyncio.gather(gone, stopped, return_exceptions=True)
+            for one in ends:
+                one.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
 
     async def _gone(self, pid: int) -> None:
         """Until this process has ended, whoever its parent is."""

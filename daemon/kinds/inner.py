@@ -152,9 +152,10 @@ class Ticked(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStarted(StepEvent):
-    """A program of the owner's list is to run, with these values in its slots, for so many seconds at most.
+    """A program of the owner's list is to run, with these values in its slots.
 
-    A supervisor starts it because this is pending; its key names the folder that it runs in.
+    A supervisor starts it because this is pending; its key names the folder that it runs in. How long it may
+    run is the owner's setting (PROCESS_TIMEOUT); `seconds` is what an older daemon allowed.
     """
 
     kind = "process-started"

@@ -97,24 +97,26 @@ def test_nothing_of_the_soul_is_seen_by_them_and_all_else_is(tmp_path: Path) -> 
 
 async def test_the_doctor_says_what_may_run_and_by_what_it_is_confined(place: Place) -> None:
     recipes = Recipes({"list": Recipe(argv=("ls",))})
-    none = await processes(Recipes())
+    none = await processes(Recipes(), 600)
     assert (none.ok, none.said) == (True, "the inner life may run no programs (PROCESS_COMMANDS)")
     place(WORKS)
-    found = await processes(recipes)
+    found = await processes(recipes, 90.0)
     assert found.ok
-    assert found.said.startswith("it may run list; ")
+    assert found.said.startswith("it may run list for 90 s each; ")
     assert found.said.endswith("/bwrap keeps them from the network")
 
 
 async def test_the_doctor_says_that_they_can_reach_the_network(place: Place) -> None:
     place(FAILS)
-    found = await processes(Recipes({"list": Recipe(argv=("ls",))}))
+    found = await processes(Recipes({"list": Recipe(argv=("ls",))}), 600)
     assert found.ok
-    assert found.said.startswith("it may run list; they can reach the network: bwrap does not work here")
+    assert found.said.startswith(
+        "it may run list for 600 s each; they can reach the network: bwrap does not work here"
+    )
     assert (await isolates())[0] == ""
 
 
 async def test_the_doctor_names_a_program_that_is_not_there() -> None:
-    found = await processes(Recipes({"a": Recipe(argv=("ls",)), "b": Recipe(argv=("no-such-thing",))}))
+    found = await processes(Recipes({"a": Recipe(argv=("ls",)), "b": Recipe(argv=("no-such-thing",))}), 600)
     assert not found.ok
     assert found.said.startswith("PROCESS_COMMANDS names what is no program here: b. ")

@@ -55,7 +55,7 @@ async def test_one_that_takes_too_long_is_ended_with_all_that_it_started(worksho
         "mkfifo held; exec 3<>held; trap '' TERM; echo begun;"
         " (setsid sh -c 'while :; do sleep 1; done') & (while :; do sleep 1; done)"
     )
-    ended = await workshop.run(shell(script), seconds=0.5)
+    ended = await workshop.run(shell(script), bounds=Bounds(seconds=0.5))
     assert ended.status == "timeout"
     assert "Its time was up" in ended.result
     assert "begun" in ended.result
@@ -186,7 +186,7 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
         " os.getpgid(0) == os.getpid(),"
         " *(resource.getrlimit(getattr(resource, 'RLIMIT_' + one)) for one in ('CORE', 'CPU', 'NPROC'))]))"
     )
-    async with workshop.supervised({"it": python(code)}, bounds=Bounds(processes=1_000)):
+    async with workshop.supervised({"it": python(code)}, bounds=Bounds(processes=1_000, seconds=30.0)):
         started = await workshop.start("it")
         ended = await workshop.end(started)
     os.close(kept)

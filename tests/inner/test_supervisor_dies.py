@@ -17,9 +17,10 @@ import pytest
 
 from config import Settings
 from daemon.connections import clearing
+from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.process_folder import ending, folder_of, holder, written
-from daemon.inner.supervising import WRAPPER, Supervisor
+from daemon.inner.supervising import WRAPPER, Bounds, Supervisor
 from daemon.inner.wrapper import claim
 from daemon.kinds import INNER, SOUL_KINDS, ProcessEnded, ProcessStarted
 from daemon.recipe import Recipe
@@ -110,8 +111,8 @@ async def test_killed_while_it_runs_and_stopped_by_the_next_one(tmp_path: Path) 
 
 async def test_the_deadline_counts_while_no_daemon_is_there(tmp_path: Path) -> None:
     async with opened(tmp_path) as workshop:
-        started = await workshop.start("it", 0.3)
-        async with workshop.supervised({"it": shell("exec sleep 100")}):
+        started = await workshop.start("it")
+        async with workshop.supervised({"it": shell("exec sleep 100")}, bounds=Bounds(seconds=0.3)):
             await until(lambda: holder(workshop.folder(started)))
             wrapper = holder(workshop.folder(started))
         await until((workshop.folder(started) / "status").exists)
@@ -119,6 +120,46 @@ async def test_the_deadline_counts_while_no_daemon_is_there(tmp_path: Path) -> N
             assert (await workshop.end(started)).status == "timeout"
         assert wrapper
         await asyncio.to_thread(os.waitpid, wrapper, 0)
+
+
+async def test_what_runs_as_the_daemon_starts_anew_ends_when_the_time_set_by_then_is_up(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as workshop:
+        recipe = {"it": shell("exec sleep 100")}
+        started = await workshop.start("it")
+        async with workshop.supervised(recipe, bounds=Bounds(seconds=100)):
+            await until(lambda: holder(workshop.folder(started)))
+            wrapper = holder(workshop.folder(started))
+        async with workshop.supervised(recipe, bounds=Bounds(seconds=50)):
+            assert await still_runs(workshop, started)
+        async with workshop.supervised(recipe, bounds=Bounds(seconds=0.001)):
+            end = await workshop.end(started)
+        assert (end.status, end.result.partition(".")[0]) == ("timeout", "Its time was up, and it was ended")
+        assert wrapper
+
+
+async def test_what_ended_for_its_time_counts_so_though_the_daemon_died_before_it_said_so(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as workshop:
+        started = await workshop.start("it")
+        async with workshop.supervised({"it": shell("exec sleep 100")}):
+            await until(lambda: holder(workshop.folder(started)))
+            wrapper = holder(workshop.folder(started))
+        assert wrapper
+        os.kill(wrapper, signal.SIGTERM)
+        await until((workshop.folder(started) / "status").exists)
+        async with workshop.supervised({}, bounds=Bounds(seconds=0.2)):
+            assert (await workshop.end(started)).status == "timeout"
+        await asyncio.to_thread(os.waitpid, wrapper, 0)
+
+
+async def still_runs(workshop: Workshop, started: Entry[ProcessStarted]) -> bool:
+    """Return True if this program goes on while its supervisor looks at it."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return holder(workshop.folder(started)) is not None and workshop.journal.is_pending(started.seq)
 
 
 async def test_all_died_between_the_folder_and_the_start(workshop: Workshop, tmp_path: Path) -> None:
@@ -227,7 +268,7 @@ async def test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_superv
 ) -> None:
     """The daemon died before it could be told, or this life has no inner life."""
     async with workshop.supervised({"it": shell("sleep 100")}):
-        started = await workshop.start("it", 200.0)
+        started = await workshop.start("it")
         folder = workshop.folder(started)
         await until(lambda: holder(folder))
         wrapper = holder(folder)

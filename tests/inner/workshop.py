@@ -19,6 +19,7 @@ from daemon.recipe import Recipe
 from tests.clock import FakeClock
 
 PATIENCE = 20.0
+BOUNDS = Bounds(seconds=30.0)
 SHELL = "/bin/sh"
 
 
@@ -46,10 +47,10 @@ class Workshop:
     home: Path
     woken: list[str] = field(default_factory=list)
 
-    async def start(self, name: str, seconds: float = 30.0, /, **slots: str) -> Entry[ProcessStarted]:
+    async def start(self, name: str, /, **slots: str) -> Entry[ProcessStarted]:
         """The inner life wants this program to run."""
         key = f"{INNER}@{self.journal.last() + 1}/process-started#1"
-        event = ProcessStarted(name=name, slots=slots, seconds=seconds)
+        event = ProcessStarted(name=name, slots=slots)
         return (await self.journal.append(INNER, event, key=key, author="soul"))[0]
 
     async def stop(self, started: Entry[ProcessStarted]) -> None:
@@ -78,7 +79,7 @@ class Workshop:
         self,
         recipes: Mapping[str, Recipe],
         secrets: Collection[str] = (),
-        bounds: Bounds | None = None,
+        bounds: Bounds = BOUNDS,
     ) -> AsyncIterator[Supervisor]:
         """While inside, programs are run."""
         async with Supervisor(
@@ -89,14 +90,13 @@ class Workshop:
     async def run(
         self,
         recipe: Recipe,
-        seconds: float = 30.0,
         secrets: Collection[str] = (),
-        bounds: Bounds | None = None,
+        bounds: Bounds = BOUNDS,
         **slots: str,
     ) -> ProcessEnded:
         """Start one program, and see how it ends."""
         async with self.supervised({"it": recipe}, secrets, bounds):
-            return await self.end(await self.start("it", seconds, **slots))
+            return await self.end(await self.start("it", **slots))
 
 
 @asynccontextmanager
