@@ -52,12 +52,12 @@ class Commanding:
             try:
                 done = _done(await perform(replace(self, turn=turn), command.args))
             except Refused as refused:
-                return replace(ran, ok=False, text=str(refused))
+                return replace(ran, ok=False, text=str(refused), stays_open=True)
             except EngineError:
                 raise
             except Exception as error:  # the boundary of a command: the tick goes on
                 log.warning("The command %s went wrong.", command.name, exc_info=error)
-                return replace(ran, ok=False, text=WENT_WRONG)
+                return replace(ran, ok=False, text=WENT_WRONG, stays_open=True)
             return replace(ran, text=done.text, shows=tuple(done.shows))
 
         asks = [self.id, command.cmd_id, command.name, args]
@@ -75,6 +75,7 @@ class Commanding:
             ok=fault.repaired,
             text=fault.line(),
             view=self.view,
+            stays_open=not fault.repaired,
         )
         return await self.turn.once(event)
 

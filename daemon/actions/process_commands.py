@@ -17,7 +17,7 @@ from daemon.engine.keys import context_of, step_of
 from daemon.inner.carrying_out import Done, Tick
 from daemon.inner.process_log import CLEANUP, MARK, Process, ProcessLog
 from daemon.ism import Refused
-from daemon.kinds import INNER, ProcessEnded, ProcessStarted, ProcessStop
+from daemon.kinds import INNER, CommandRan, ProcessEnded, ProcessStarted, ProcessStop
 from daemon.knowledge.views import anywhere
 from daemon.recipe import LONGEST, Recipe
 
@@ -41,7 +41,7 @@ class Start(Strict):
 class One(Strict):
     """Which process."""
 
-    id: int = Field(description="the id of a process", ge=1)
+    id: int = Field(description="the id of a process, or the mark of a failed command", ge=1)
 
 
 def process_commands(
@@ -140,6 +140,8 @@ def _started(log: ProcessLog, tick: Tick, id: int) -> Entry[ProcessStarted]:
 def _mark(log: ProcessLog) -> Definition:
     async def perform(tick: Tick, args: One) -> Done:
         await log.update()
+        if any(one.seq == args.id for one in log.failed(tick.views.knowing(tick.view))):
+            return Done(text=f"The failed command {args.id} is dealt with, and out of sight.")
         one = log.get(args.id)
         if one is None or not tick.views.may_know(tick.view, one.view, wrote=one.id):
             raise Refused(f"There is no process {args.id} in sight. process.list shows those that there are.")
@@ -149,7 +151,8 @@ def _mark(log: ProcessLog) -> Definition:
 
     return command(
         MARK,
-        "A process that has ended is dealt with: take it out of your sight.",
+        "A process that has ended, or a command that failed (its mark), is dealt with: take it out of your"
+        " sight.",
         perform,
         One,
     )
@@ -160,6 +163,7 @@ def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
         await log.update()
         here = log.processes(tick.views.knowing(tick.view))
         lines = [_line(one) for one in here] or ["No process runs, and none waits to be dealt with."]
+        lines += [_failure(one) for one in log.failed(tick.views.knowing(tick.view))]
         elsewhere = len(log.processes(anywhere)) - len(here)
         if elsewhere:
             lines.append(f"{elsewhere} more were started elsewhere.")
@@ -167,7 +171,7 @@ def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
 
     return command(
         "process.list",
-        "Which processes run or have ended, and which programs there are.",
+        "Which processes run or have ended, which commands failed, and which programs there are.",
         perform,
         Nothing,
     )
@@ -196,6 +200,11 @@ def usage(name: str, recipe: Recipe) -> str:
 
 def _programs(recipes: Mapping[str, Recipe]) -> str:
     return "; ".join(usage(name, recipe) for name, recipe in sorted(recipes.items())) or "none"
+
+
+def _failure(one: Entry[CommandRan]) -> str:
+    text = " ".join(one.event.text.split())[:SHOWN]
+    return f"{one.seq} {one.event.name or 'a command'} failed: {text}"
 
 
 def _line(one: Process) -> str:

@@ -27,6 +27,10 @@ LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
 LONGEST_RESULT = 6_000
 """Characters of what one command came to."""
+LONGEST_FAILURE = 1_000
+"""Characters of what a command came to that failed before the last tick."""
+MOST_FAILURES = 20
+"""Of these, so many are in sight, the newest ones."""
 LONGEST_LIST = 50_000
 """Characters of the processes, the results, the records or the notes that are in sight."""
 LONGEST_MEMORY = 12_000
@@ -133,15 +137,29 @@ class Contexts:
     # 2
 
     def _processes(self) -> str:
-        """What runs or waits to be dealt with, what the last commands came to, what became of messages."""
+        """What runs or waits to be dealt with, what the last commands came to, what became of messages.
+
+        A command that failed stays until it is dealt with.
+        """
         processes = self.state.processes.processes(self.knows)
         self.saw += [process.id for process in processes]
         lines = _fitting([_process(process) for process in processes])
+        lines += self._failures()
         lines += _fitting([self._result(one) for one in self.state.log.last.commands])
         lines += self.state.said.lines()
         return "\n".join(lines)
 
-    def _result(self, command: Entry[CommandRan]) -> str:
+    def _failures(self) -> list[str]:
+        """The commands that failed before the last tick, and were not dealt with."""
+        last = {one.seq for one in self.state.log.last.commands}
+        failed = [one for one in self.state.processes.failed(self.knows) if one.seq not in last]
+        lines = [self._result(one, LONGEST_FAILURE) for one in failed[-MOST_FAILURES:]]
+        left = len(failed) - len(lines)
+        if left:
+            lines.insert(0, element("left-out", more=left))
+        return lines
+
+    def _result(self, command: Entry[CommandRan], longest: int = LONGEST_RESULT) -> str:
         ran = command.event
         if not self.knows(ran.view, command.seq):  # its name and its cmd_id are words of that view, too
             return "<result>in sight of another conversation</result>"
@@ -149,11 +167,14 @@ class Contexts:
         text = ran.text
         if ran.ok and ran.name.endswith(".add"):
             text = f"{text}: its id is {self._first(command)}"
-        ok = "no"
-        if ran.ok:
-            ok = "yes"
-        head = f'<result of="{plain(ran.name)}" id="{ran.tick}/{plain(ran.cmd_id)}" done="{ok}">'
-        return f"{head}{fenced(shortened(text, LONGEST_RESULT))}</result>"
+        id = f"{ran.tick}/{plain(ran.cmd_id)}"
+        state = 'done="yes"'
+        if ran.stays_open:
+            state = f'mark="{command.seq}" done="no"'
+        elif not ran.ok:
+            state = 'done="no"'
+        head = f'<result of="{plain(ran.name)}" id="{id}" {state}>'
+        return f"{head}{fenced(shortened(text, longest))}</result>"
 
     def _first(self, command: Entry[CommandRan]) -> int:
         """Under which id its record is known: of what was taken over from before a restart, the first id."""

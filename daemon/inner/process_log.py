@@ -1,6 +1,6 @@
-"""The process log: what runs, what has ended and how, until the inner life has dealt with it.
+"""The process log: what runs, what has ended and how, which commands failed, until it is dealt with.
 
-A fold over programs that were started and branches of the inner life's own thread. HMP seed, section 1.
+A fold over commands, programs and branches of the inner life's own thread. HMP seed, section 1.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from daemon.knowledge.projection import Projection
 
 MARK = "process.mark"
 CLEANUP = "cleanup.process_log"
+MOST_FAILED = 100
+"""Failed commands that wait to be dealt with; of more, the oldest are let go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,8 @@ class Process:
 
 
 class ProcessLog(Projection):
-    """All processes but those that were dealt with and cleaned up, and branches that were forgotten."""
+    """All processes but those that were dealt with and cleaned up, and branches that were forgotten; and the
+    commands that failed, each kind of failure once, until they are dealt with."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ProcessStarted,
@@ -57,6 +60,15 @@ class ProcessLog(Projection):
         """Those that were not dealt with yet, in order, of those that may be known."""
         return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
+    def failed(self, knows: Callable[[str, int], bool]) -> Sequence[Entry[CommandRan]]:
+        """The commands that failed and were not dealt with yet, in order, of those that may be known."""
+        return [one for one in self._failed.values() if knows(one.event.view, one.seq)]
+
+    @property
+    def let_go(self) -> int:
+        """How many failed commands were let go, since there were too many."""
+        return self._let_go
+
     def get(self, id: int) -> Process | None:
         """The process of this id, also one that was dealt with; None where there is none any more."""
         return self._all.get(id)
@@ -69,6 +81,8 @@ class ProcessLog(Projection):
         self._all: dict[int, Process] = {}
         self._unplaced: dict[str, list[int]] = {}
         """Branches whose view is not known yet, by the execution that began them."""
+        self._failed: dict[int, Entry[CommandRan]] = {}
+        self._let_go = 0
 
     def _take(self, entry: Entry[Any]) -> None:
         match entry.event:
@@ -115,17 +129,36 @@ class ProcessLog(Projection):
         for seq in self._unplaced.pop(execution_of(entry.key), ()):
             self._change(seq, view=ran.view)
         if not ran.ok:
+            if ran.stays_open and not (ran.taken_from or entry.forgotten):
+                self._fail(entry)
             return
         if ran.name == MARK:
             self._mark(ran.args.get("id"))
         elif ran.name == CLEANUP:
             self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
 
+    def _fail(self, entry: Entry[CommandRan]) -> None:
+        """This one failed; one that failed before in the very same way gives place to it."""
+        for seq, one in [*self._failed.items()]:
+            if _alike(one.event, entry.event):
+                del self._failed[seq]
+        self._failed[entry.seq] = entry
+        while len(self._failed) > MOST_FAILED:
+            self._failed.pop(min(self._failed))
+            self._let_go += 1
+
     def _mark(self, id: object) -> None:
-        """This one is dealt with, if it is one that has ended: a later version may name others."""
+        """This one is dealt with, if it is one that has ended or failed: a later version may name others."""
+        if isinstance(id, int):
+            self._failed.pop(id, None)
         if isinstance(id, int) and id in self._all and self._all[id].ended is not None:
             self._change(id, status="close")
 
     def _change(self, seq: int, **fields: Any) -> None:
         if seq in self._all:
             self._all[seq] = replace(self._all[seq], **fields)
+
+
+def _alike(one: CommandRan, other: CommandRan) -> bool:
+    """Return True if both failed in the very same way, in sight of the same conversation."""
+    return (one.view, one.name, one.args, one.text) == (other.view, other.name, other.args, other.text)

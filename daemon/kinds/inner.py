@@ -90,7 +90,8 @@ class CommandRan(StepEvent):
     `tick` is the seq that its tick is known by, `name` the family and verb, `args` those that it was carried
     out with. `ok`: was it carried out? `text` is what the model is told of it, `shows` are the notes and
     records that the next tick is to see, and `view` is the conversation in whose sight it was written
-    (empty: in sight of public things only).
+    (empty: in sight of public things only). `stays_open`: it failed, and is in sight until it is marked as
+    dealt with; those of older daemons were in sight for one tick.
     """
 
     kind = "command"
@@ -104,6 +105,7 @@ class CommandRan(StepEvent):
     text: str = ""
     shows: tuple[int, ...] = ()
     view: str = ""
+    stays_open: bool = False
 
     def line(self) -> str:
         return f"{self.name}: {self.text}"
