@@ -143,6 +143,7 @@ class Settings:
     inner_life_min_pause: float = setting(INNER.pause, seconds, "Write seconds, or like 30s, 5m or 1h.")
     inner_life_daily_usd: float = setting(INNER.usd, dollars, "Write a number; at 0 it makes no call.")
     inner_life_daily_messages: int = setting(INNER.messages, count(0, 1_000), "Ten a day are usual.")
+    inner_life_reads_dms: bool = setting(False, truth, "Write true or false.")
     knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
     process_commands: Recipes = setting(Recipes(), recipes, PROCESS_HINT, secret=True)
     process_timeout: float = setting(
@@ -251,6 +252,7 @@ class Settings:
             pause=self.inner_life_min_pause,
             usd=self.inner_life_daily_usd,
             messages=self.inner_life_daily_messages,
+            reads_dms=self.inner_life_reads_dms,
         )
 
     @property

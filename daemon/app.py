@@ -212,7 +212,7 @@ async def _at_work(
     await enter(turn_lines(world.journal))
     await enter(meanwhile(world.budget.ready()))
     if settings.inner:
-        await begin(world.journal)
+        await begin(world.journal, settings.inner)
     worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))
     await enter(meanwhile(watch(world)))
     if settings.inner:

@@ -62,12 +62,13 @@ READING = ReadingLimits()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLimits:
     """How far the inner life goes by itself: seconds between two ticks at the least, dollars and messages a
-    UTC day at the most.
+    UTC day at the most; and whether it reads along in DMs.
     """
 
     pause: float = 60.0
     usd: float = 1.0
     messages: int = 10
+    reads_dms: bool = False
 
 
 INNER = InnerLimits()

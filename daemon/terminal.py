@@ -29,6 +29,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.keys import is_part
 from daemon.engine.reading import reading
 from daemon.engine.worker import Worker
+from daemon.engine.writable import writable
 from daemon.errors import ConfigError, SpeechFailed
 from daemon.inner.masking import harmless
 from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, Opened, ReadingEnded, TurnEnded
@@ -108,7 +109,7 @@ async def read(
     for document in documents:
         for note in document.notes:
             print(one_line(note), file=sys.stderr)
-    asked = Asked(documents=documents, question=question)
+    asked = Asked(documents=documents, question=writable(question))
     async with sandboxes_for(settings) as sandboxes:
         where = _at(place, asked) if place else _place(settings, asked)
         ended = await _read(settings, where, asked, open or sandboxes.open)

@@ -112,6 +112,7 @@ def supervisor_of(
     )
 
 
-async def begin(journal: Journal) -> None:
+async def begin(journal: Journal, limits: InnerLimits) -> None:
     """The daemon was started with an inner life: it is told so before anything else comes to it."""
-    await journal.append(INNER, InnerBegan(), key=f"inner-began:{journal.last()}")
+    began = InnerBegan(reads_dms=limits.reads_dms)
+    await journal.append(INNER, began, key=f"inner-began:{journal.last()}")

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from daemon.claude.models import CHOSEN, SPOKEN, Model
-from daemon.engine.writable import writable
+from daemon.engine.writable import writable, writable_value
 from daemon.memory import Memory, WorkingMemory
 
 WORDLESS = "…"
@@ -55,7 +55,7 @@ def _config(spec: Model, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     if spec.effort:
         config["effort"] = spec.effort
     if schema is not None:
-        config["format"] = {"type": "json_schema", "schema": schema}
+        config["format"] = {"type": "json_schema", "schema": writable_value(dict(schema))}
     return config
 
 

@@ -394,7 +394,8 @@ def digest(value: object) -> str:
 
 def canonical(value: object) -> bytes:
     """A JSON value as bytes, the same whatever the order of its keys."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="surrogatepass")
 
 
 def digest_of(written: bytes) -> str:

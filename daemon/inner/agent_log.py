@@ -80,6 +80,8 @@ class AgentLog(Projection):
         self.lines = deque[Line](maxlen=MOST)
         self.thoughts = deque[Line](maxlen=MOST)
         """The ticks in which the model answered, in order."""
+        self.dms_since = ALWAYS
+        """The seq since which it may read along in DMs, without a break; ALWAYS: it may not."""
         self.last_at = 0.0
         """When the last tick was over in which anything was to be asked, or the daemon was started."""
         self.owner_asked: float | None = None
@@ -100,8 +102,9 @@ class AgentLog(Projection):
             self._day = entry.at // DAY
             self._messages = 0
         match entry.event:
-            case InnerBegan():
+            case InnerBegan(reads_dms=reads_dms):
                 self.last_at = entry.at
+                self.dms_since = min(self.dms_since, entry.seq) if reads_dms else ALWAYS
             case Ticked() as tick:
                 mine = [one for one in self._under_way if one.seq in tick.commands]
                 self._end(Line(seq=entry.seq, at=entry.at, tick=tick, commands=mine))

@@ -14,6 +14,7 @@ from typing import cast
 from daemon.engine.event import Entry
 from daemon.inner.agent_log import Line, Setting, done
 from daemon.inner.note import Filter
+from daemon.inner.notes import MOST
 from daemon.inner.process_log import Process
 from daemon.inner.record import date, line
 from daemon.inner.state import State
@@ -40,7 +41,10 @@ ELSEWHERE = "set elsewhere"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The tick that is to be shown all this: when it began (Unix seconds), why, and in sight of what."""
+    """The tick that is to be shown all this: when it began (Unix seconds), why, and in sight of what.
+
+    `unseen` are notes from DMs that no tick has seen; those of the DM in view are shown.
+    """
 
     tick: int
     at: float
@@ -49,6 +53,7 @@ class Now:
     name: str
     owners: Sequence[str]
     limits: InnerLimits
+    unseen: Sequence[int] = ()
     programs: Sequence[str] = ()
     neighbours: Sequence[str] = ()
 
@@ -210,19 +215,31 @@ class Contexts:
         settings = self.state.log.settings
         counts = [f"{priority}: {count}" for priority, count in notes.counts().items()]
         lines = [", ".join(counts)]
+        shown: Sequence[int] = ()
         if settings.mode.value == "auto":
             asked = replace(Filter.of(settings.filter.value), unread=True)
-            wanted = notes.matching(asked, self.knows)
-            lines += _fitting([self._note_in_words(seq) for seq in wanted])
-            hidden = sum(notes.counts().values()) - len(wanted)
+            shown = notes.matching(asked, self.knows)
+            lines += _fitting([self._note_in_words(seq) for seq in shown])
+            hidden = sum(notes.counts().values()) - len(shown)
             lines.append(f"not shown: {hidden}")
         else:
             listed = notes.listed()
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")
-        lines += _fitting([self._note_in_words(seq) for seq in self._asked("notes.read")])
+        read = self._asked("notes.read")
+        lines += _fitting([self._note_in_words(seq) for seq in self._said_here([*shown, *read])])
+        lines += _fitting([self._note_in_words(seq) for seq in read])
         return "\n".join(lines)
+
+    def _said_here(self, shown: Sequence[int]) -> list[int]:
+        """The unseen notes of the DM in view but for these, as many as a list of notes has."""
+        here = []
+        for id in self.now.unseen:
+            note = self.state.notes.get(id)
+            if note and id not in shown and self.knows(note.thread):
+                here.append(id)
+        return here[:MOST]
 
     def _note_in_words(self, seq: int) -> str:
         note = self.state.notes.get(seq)
@@ -251,10 +268,16 @@ class Contexts:
             f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
             f"spent today: ${self.state.log.spent(now.at, now.tick):.2f} of ${now.limits.usd:.2f}",
             f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
+            *self._reads_dms(),
             f"programs: {'; '.join(now.programs) or 'none'}",
             f"neighbours: {', '.join(now.neighbours) or 'none'}",
         ]
         return "\n".join(lines)
+
+    def _reads_dms(self) -> list[str]:
+        if not self.now.limits.reads_dms:
+            return []
+        return ["direct messages: you see what was said in the one in view"]
 
     def _in_view(self) -> str:
         if self.now.view == PUBLIC:

@@ -61,10 +61,11 @@ class Reacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerBegan(Input):
-    """The daemon was started with an inner life."""
+    """The daemon was started with an inner life. `reads_dms`: may it read along in DMs from now on?"""
 
     kind = "inner-began"
     rank = Rank.RESUME
+    reads_dms: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,10 @@ from daemon.engine.kinds import Match, Waiting
 from daemon.inner.agent_log import done
 from daemon.inner.contexts import Contexts, Now
 from daemon.inner.grammar import Written, read
+from daemon.inner.note import Note
 from daemon.inner.reflex import only_waits
 from daemon.inner.state import State
+from daemon.inner.unseen import unseen_dms
 from daemon.kinds import (
     INNER_WAIT,
     CommandRan,
@@ -162,16 +164,21 @@ class Tick:
         ]
         return working_memory(texts)
 
-    def _view(self) -> str:
-        """The conversation whose note woke it or was read last; after a sleep that no note ended: none."""
+    def _view(self, unseen: Sequence[Note]) -> str:
+        """The conversation whose note woke it or was read last, or the DM of the first unseen note; after a
+        sleep that no note ended: none.
+        """
         if self._woke:
             return self._thread_of(self._woke[-1])
         last = self._state.log.last
-        if done(last.commands, "cycle.idle"):
-            return PUBLIC
+        slept = done(last.commands, "cycle.idle")
         read = done(last.commands, "notes.read")
-        if read and read[-1].shows:
+        if read and read[-1].shows and not slept:
             return self._thread_of(read[-1].shows[-1])
+        if unseen:
+            return root_of(unseen[0].thread)
+        if slept:
+            return PUBLIC
         return last.tick.view
 
     def _thread_of(self, seq: int) -> str:
@@ -180,13 +187,21 @@ class Tick:
             return PUBLIC
         return root_of(note.thread)
 
+    def _unseen(self) -> Sequence[Note]:
+        """What was said in DMs and not seen yet, if its owner lets it read along."""
+        if not self._life.limits.reads_dms:
+            return ()
+        return unseen_dms(self._state)
+
     def _contexts(self) -> Contexts:
         life, turn = self._life, self._turn
+        unseen = self._unseen()
         now = Now(
             tick=turn.number,
             at=self._now,
             why=self._why,
-            view=self._view(),
+            view=self._view(unseen),
+            unseen=tuple(one.id for one in unseen),
             name=name_of(turn.text(SOUL)),
             owners=turn.owners,
             limits=life.limits,

@@ -14,7 +14,7 @@ from daemon.mind.pipeline import converse
 from daemon.process import MentalProcess, Turn
 from daemon.processes import PROCESSES, closing
 from daemon.rules import verify
-from tests.stories.choosing import ASKED, answers, calls, choice, ended, told, turning
+from tests.stories.choosing import ASKED, answers, calls, choice, ended, pressed, told, turning
 from tests.stories.stage import ALICE, Stage, reply, staged
 
 ESCALATES = '''
@@ -188,11 +188,13 @@ async def test_an_action_that_hands_over_to_nothing_is_told_so(stage: Stage, to:
 
 
 HALVES = '''
+from typing import Annotated
+
 from daemon.actions.function import action
 
 
 @action(playbooks=["problem_solving"])
-async def look(where: str) -> str:
+async def look(where: Annotated[str, "where \\ud800"]) -> str:
     """Look somewhere."""
     return "half of \\ud800 " + where
 
@@ -220,3 +222,33 @@ async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no
     assert not stage.entries("restarted")
     assert not stage.entries("attempt-failed")
     assert "half of \ufffd" in told(stage)
+
+
+SPEAKS = '''
+from daemon.actions.action import Run
+from daemon.actions.function import Say, action
+from daemon.process import Question
+
+
+@action(playbooks=["problem_solving"], approval=True)
+async def speak(say: Say, run: Run) -> str:
+    """Speak of \\ud800."""
+    await say("half \\ud800 said")
+    await run.turn.whisper("aside", run.turn.people[0], "half \\ud800 whispered")
+    run.turn.show("half \\ud800 shown")
+    answered = await run.turn.ask("which", Question(text="half \\ud800 asked", to=run.turn.people))
+    return answered.value + " \\ud800"
+'''
+
+
+async def test_half_a_character_from_the_owners_code_breaks_no_message(stage: Stage) -> None:
+    (stage.words / "actions" / "speaks.py").write_text(SPEAKS, encoding="utf-8")
+    await stage.wake(ism_enabled=True, owner_user_ids=frozenset({"U0ALICE0001"}))
+    answers(stage, turning(), choice("Speak"))
+    ts = await stage.say("alice", ALICE, ASKED)
+    await pressed(stage, "alice", "Approve")
+    assert (await stage.answers(ALICE, ts))[-2:] == ["half \ufffd said", "half \ufffd asked"]
+    answers(stage, choice("Respond"), reply("Done."))
+    await stage.say("alice", ALICE, "That one", ts)
+    assert (await stage.answers(ALICE, ts))[-1] == "Done."
+    assert not stage.entries("attempt-failed")

@@ -1,0 +1,29 @@
+"""What was said to the soul in DMs and no tick has seen: shown if the owner lets it (INNER_LIFE_READS_DMS).
+
+Each tick has one DM in view, so that the words of one are never beside those of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daemon.engine.reading import ALWAYS
+from daemon.inner.agent_log import MOST
+from daemon.inner.note import Note
+from daemon.inner.state import State
+
+
+def unseen_dms(state: State) -> Sequence[Note]:
+    """The notes from DMs whose words no tick saw that answered, in order.
+
+    None came before it may read along; those that many ticks did not come to are let go.
+    """
+    log = state.log
+    if log.dms_since == ALWAYS:
+        return ()
+    since = log.dms_since
+    if len(log.thoughts) == MOST:
+        since = max(since, log.thoughts[0].tick.tick)
+    seen = {seq for line in log.thoughts for seq in line.tick.saw}
+    notes = [state.notes.get(id) for id in state.notes.new_since(since)]
+    return [one for one in notes if one and one.source == "dm" and not one.hidden and one.said not in seen]
