@@ -42,7 +42,7 @@ def unled(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess])
 
 
 def _gone_into(process: MentalProcess) -> Iterator[str]:
-    """The processes that `Transition(to="…")`, or a returned `[memory, "…"]`, names in this one's file."""
+    """The processes that `Transition(to="…")` or a returned `[memory, "…", {…}]` names in this one's file."""
     module = inspect.getmodule(process.run)
     if module is None or getattr(module, "PROCESS", None) is not process:
         return
@@ -52,9 +52,9 @@ def _gone_into(process: MentalProcess) -> Iterator[str]:
                 if given.arg == "to" and isinstance(given.value, ast.Constant):
                     yield str(given.value.value)
         elif isinstance(node, ast.Return) and isinstance(node.value, ast.List | ast.Tuple):
-            named = node.value.elts[1:2]
-            if named and isinstance(named[0], ast.Constant) and isinstance(named[0].value, str):
-                yield named[0].value
+            match node.value.elts:
+                case [_, ast.Constant(value=str(name)), ast.Dict()]:
+                    yield name
 
 
 def _entered(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]) -> Collection[str]:

@@ -206,7 +206,10 @@ async def fail(where: str) -> str:
 '''
 
 
-async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no_replay(stage: Stage) -> None:
+async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no_replay(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("CRITICAL")  # pytest's own log could not hand it on to another process
     (stage.words / "actions" / "halves.py").write_text(HALVES, encoding="utf-8")
     await stage.wake(ism_enabled=True)
     look, fail = ({"name": name, "args": {"where": "\ud83d"}} for name in ("Look", "Fail"))

@@ -78,10 +78,17 @@ def test_a_file_that_can_be_no_process_is_named_and_the_others_are_found(
     assert said in wrong
 
 
+@pytest.mark.parametrize(
+    "returns",
+    [
+        "return Transition(to='conversatoin', memory=turn.memory)",
+        "return [turn.memory, 'conversatoin', {'executeNow': True}]",
+        "return turn.memory, 'conversatoin', {}",
+    ],
+)
 def test_a_name_in_a_transition_that_is_no_process_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], tried: Callable[[str], Found]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tried: Callable[[str], Found], returns: str
 ) -> None:
-    returns = "return Transition(to='conversatoin', memory=turn.memory)"
     text = TRIAL.replace("return turn.memory", returns).replace("Words", "Transition")
     processes, _ = tried(text)
     [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes={**PROCESSES, **processes}))
