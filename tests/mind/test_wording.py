@@ -34,7 +34,7 @@ def test_every_text_can_be_used(name: str) -> None:
 def test_a_part_of_before_in_the_texts_of_a_choice_is_passed_over() -> None:
     text = "=== unavailable\nNot now: $reason\n\n=== nudge\nNot again."
     assert ALL.fault(CHOOSING, text) is None
-    assert wording(text) == Wording(nudge="Not again.")
+    assert wording(text) == Wording(nudge="Not again.", log=""), "the log is shown where the file says so"
 
 
 def test_every_file_is_used() -> None:
