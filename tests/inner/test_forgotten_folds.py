@@ -23,7 +23,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.knowledge.places import Places
-from daemon.knowledge.views import Views
+from daemon.knowledge.views import Views, anywhere
 from daemon.limits import DAY
 from tests.clock import FakeClock
 
@@ -38,9 +38,10 @@ async def test_they_begin_anew_without_what_is_forgotten(tmp_path: Path) -> None
             CommandRan(tick=1, cmd_id="c", name="llm_memory.add", args={"text": SECRET}),
             CommandRan(tick=1, cmd_id="d", name="cycle.mode", args={"mode": SECRET}),
             CommandRan(tick=1, cmd_id="e", name="diary.change", args={"id": 1, "text": SECRET}),
+            CommandRan(tick=1, cmd_id="f", name="diary.add", ok=False, text=SECRET, stays_open=True),
             Ticked(tick=1, outcome="thought", why=SECRET, advice=SECRET),
             ProcessStarted(name="wc", slots={"file": SECRET}),
-            ProcessEnded(process=7, name="wc", status="ok", result=SECRET),
+            ProcessEnded(process=8, name="wc", status="ok", result=SECRET),
             ToSay(text=SECRET, by=1),
         ]
         seqs = []
@@ -50,17 +51,20 @@ async def test_they_begin_anew_without_what_is_forgotten(tmp_path: Path) -> None
         views = Views(Places(journal))
         with JournalIndex(journal, [RECORDS]) as index:
             records = Records(journal, views, index)
-            folds = [records, AgentLog(journal), ProcessLog(journal), SaidLog(journal)]
+            processes = ProcessLog(journal)
+            folds = [records, AgentLog(journal), processes, SaidLog(journal)]
             for fold in folds:
                 await fold.update()
             assert records.get(1, "") is not None
             assert await _search(records)
+            assert len(processes.failed(anywhere)) == 1
             assert SECRET.encode() in bytes_of(tmp_path)
             await journal.forget(seqs, thread="soul", key="wish", why="somebody wants it")
             for fold in folds:
                 await fold.update()
             assert records.get(1, "") is None
             assert not await _search(records)
+            assert processes.failed(anywhere) == []
         assert SECRET.encode() not in bytes_of(tmp_path)
 
 

@@ -89,6 +89,13 @@ async def test_as_it_starts_it_names_the_keys_that_nobody_reads(tmp_path: Path) 
     assert "hidden" not in said
 
 
+async def test_as_it_starts_it_names_a_word_that_leaves_the_ism_off(tmp_path: Path) -> None:
+    async with running(tmp_path, ISM_ENABLED="yes") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        _, said = await ended(process)
+    assert "ISM_ENABLED is neither true nor false (yes), and counts as false" in said
+
+
 async def test_killed_in_the_middle_of_a_turn_it_answers_once_when_it_lives_again(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         async with running(tmp_path / "soul", **into(place.url)) as (process, _):

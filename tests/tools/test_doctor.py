@@ -323,6 +323,13 @@ async def test_it_finds_a_misspelt_key(tmp_path: Path) -> None:
     assert wrong == ["BUDGET_DAYLY_USD in the environment is read by nobody: is it BUDGET_DAILY_USD?"]
 
 
+async def test_it_finds_a_word_that_leaves_the_ism_off(tmp_path: Path) -> None:
+    process = await start(tmp_path, "doctor", "--json", ISM_ENABLED="on")
+    out, _ = await process.communicate()
+    [wrong] = [one["said"] for one in json.loads(out)["findings"] if not one["ok"]]
+    assert wrong.startswith("ISM_ENABLED is neither true nor false (on), and counts as false")
+
+
 async def test_without_any_key_it_says_what_is_rehearsed(tmp_path: Path) -> None:
     seen = [line(one) async for one in examine_with(Settings(soul_home=tmp_path, port=0), FakeClock())]
     assert seen[-2:] == [
