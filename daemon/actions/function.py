@@ -21,7 +21,6 @@ from pydantic.errors import PydanticUserError
 
 from daemon.actions.action import ActionContext, Args, BoundedNumbers, Definition, Outcome, Perform, Run
 from daemon.actions.sources import Shelf
-from daemon.engine.writable import writable
 from daemon.ism import Finish, ISMResult, Recurse, Recursion
 from daemon.memory import WorkingMemory
 from daemon.mind.acting import settled
@@ -198,7 +197,7 @@ class ActionFunction:
         """The first paragraph of its docstring, in one line."""
         text = inspect.getdoc(self.function) or ""
         paragraph, _, _ = text.partition("\n\n")
-        return writable(" ".join(paragraph.split()))
+        return " ".join(paragraph.split())
 
     def works_with(self, means: Means) -> bool:
         """Is all there that it needs?"""

@@ -403,6 +403,7 @@ async def test_half_a_character_breaks_no_prompt(
     )
     assert result.stop_reason == "done"
     assert len(asked) == 2
+    assert result.loops == (1 if name == "unread" else 2), "what can be read is not asked for again"
 
 
 # The seed's phase
