@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from socket import socket
 from aiohttp import web
 
 from config import Settings
+from daemon.actions.built_in import catalogue as every_action
 from daemon.actions.function import ActionFunction
 from daemon.actions.own import own_actions, with_samples
 from daemon.behaviour import processes_of, world_of
@@ -37,12 +38,15 @@ from daemon.engine.writer import Writer
 from daemon.errors import ConfigError
 from daemon.introduction import introduce
 from daemon.kinds import SOUL_KINDS
+from daemon.knowledge.folders import Folders
 from daemon.lifetime import live, meanwhile
+from daemon.mind.playbook import Playbook
 from daemon.mind.wording import SOUL, catalogue, name_of
 from daemon.page_access import credentials_for, link_to, note_address
+from daemon.playbook_faults import playbook_faults
 from daemon.ports import Clock, Open
 from daemon.process import Process
-from daemon.processes import FAULTS, PROCESSES
+from daemon.processes import EXPERT, FAULTS, PROCESSES
 from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.services import Services
@@ -143,7 +147,7 @@ async def awake(
         show(app, services)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        world = await _world(stack, services, processes or processes_of(services, stack, own), sandbox)
+        world = await _world(stack, services, processes or processes_of(services, own), sandbox)
         secret = replace(settings, console_token=credentials.token)
         worker = await _at_work(stack, secret, world, grace, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
@@ -179,6 +183,9 @@ async def _services(
 ) -> Services:
     """What there is once for all, until the stack ends; Slack begins later."""
     claude = await stack.enter_async_context(claude_for(settings, clock, here))
+    library = None
+    if settings.knowledge_dirs:
+        library = stack.enter_context(Folders(settings.knowledge_dirs))
     return Services(
         settings=settings,
         clock=clock,
@@ -191,6 +198,7 @@ async def _services(
         budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
         reach=Reach(journal, clock, models_of(settings), claude.availability),
         thinking=Thinking(),
+        library=library,
     )
 
 
@@ -226,7 +234,13 @@ def _texts(
 ) -> Texts:
     """The owner's texts in this folder, with those that these actions and processes need."""
     known = catalogue([*PROCESSES.values(), *processes.values()], *(one.texts for one in own))
-    return Texts(folder, journal, known)
+    registry = every_action(own)
+
+    def book_faults(one: Playbook, playbooks: Collection[str]) -> Iterator[str]:
+        there = {*PROCESSES, *processes, *playbooks, EXPERT}
+        return playbook_faults(one, registry, PROCESSES, there)
+
+    return Texts(folder, journal, replace(known, book_faults=book_faults))
 
 
 async def _port(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 
 from config import Settings
 from daemon.actions.built_in import registry_of
@@ -12,7 +11,6 @@ from daemon.actions.function import ActionFunction, Expert, Means
 from daemon.actions.run import Player
 from daemon.connections import models_of
 from daemon.inner.notes import Notes
-from daemon.knowledge.folders import Folders
 from daemon.knowledge.memories import Memories
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.recollections import Recollections
@@ -38,18 +36,10 @@ from daemon.soul.world import World
 from daemon.within import alive, kept_of, means_of
 
 
-def processes_of(
-    services: Services, stack: AsyncExitStack, own: Sequence[ActionFunction]
-) -> Mapping[str, Process]:
-    """Fixed steps and open thought, and where the owner allows it playbooks and an inner life.
-
-    The folders that they search are open until the stack is.
-    """
+def processes_of(services: Services, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
+    """Fixed steps and open thought, and where the owner allows it playbooks and an inner life."""
     settings, slack, journal = services.settings, services.slack, services.journal
-    has_expert = bool(settings.claude_model_expert)
-    library = None
-    if settings.knowledge_dirs:
-        library = stack.enter_context(Folders(settings.knowledge_dirs))
+    library, has_expert = services.library, bool(settings.claude_model_expert)
     given = Means(
         memories=Memories(journal, slack.places, services.index, slack.name),
         library=library,

@@ -9,6 +9,7 @@ from pathlib import Path
 from daemon.errors import ConfigError
 from daemon.mind.wording import SOUL, name_of
 from daemon.private import tighten
+from daemon.soul.text_file import read_text_file
 
 VERSION = "0.1.0"
 """The version of this code, until a release has another one."""
@@ -40,8 +41,8 @@ class LiveName:
         self._good = name_of("")
 
     def __call__(self) -> str:
-        with suppress(OSError, UnicodeDecodeError):
-            text = (root() / f"{SOUL}.md").read_text(encoding="utf-8-sig")
+        with suppress(ValueError):
+            text = read_text_file(root() / f"{SOUL}.md")
             if text.strip():
                 self._good = name_of(text)
         return self._good

@@ -8,6 +8,7 @@ from config import Settings
 from daemon.claude.client import Claude
 from daemon.console.unrecorded import Thinking
 from daemon.engine.journal import Journal
+from daemon.knowledge.folders import Folders
 from daemon.knowledge.journal_index import JournalIndex
 from daemon.ports import Clock
 from daemon.slack.surface import Slack
@@ -19,7 +20,7 @@ from daemon.soul.texts import Texts
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """What these settings come to. The daemon answers at `url`; `thinking` is what a page sees of a thought
-    that is not recorded yet."""
+    that is not recorded yet, and `library` what stands in the owner's folders, where there are any."""
 
     settings: Settings
     clock: Clock
@@ -32,3 +33,4 @@ class Services:
     budget: Budget
     reach: Reach
     thinking: Thinking
+    library: Folders | None

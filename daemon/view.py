@@ -38,6 +38,8 @@ GAUGES = (
     ("soul_catch_up_left", "left_to_read", "Conversations and threads that are still to be read."),
 )
 """The parts of its health that a scraper sees as figures: the name of each there, and here."""
+MOST_FILES = 5
+"""Of the owner's files that cannot be used, so many are named."""
 
 
 def show(app: web.Application, services: Services) -> None:
@@ -127,7 +129,7 @@ class View:
 
     def _name(self) -> str:
         """The soul's, as soul.md says it now."""
-        return name_of(self._services.texts.glance(SOUL))
+        return name_of(self._services.texts.newest(SOUL))
 
     async def _called(self, id: str) -> str:
         """What a person or a channel is called; the soul is called as soul.md says."""
@@ -182,9 +184,20 @@ class View:
         return part
 
     def _wrong(self) -> Sequence[str]:
-        """What an owner is to know: of the models, of the app in Slack, and of what may be spent."""
+        """What an owner is to know: of models, the app in Slack, what may be spent, and their own files."""
         told = [self._models.told(one)["sentence"] for one in self._models.reports]
-        return [*told, *self._slack.wrong, *self._budget.wrong]
+        return [*told, *self._slack.wrong, *self._budget.wrong, *self._wrong_files()]
+
+    def _wrong_files(self) -> Sequence[str]:
+        """Which of the owner's files cannot be used as they are now; of many, the first ones."""
+        library = self._services.library
+        found = [*self._services.texts.wrong, *(library.wrong if library else ())]
+        more = len(found) - MOST_FILES
+        if more > 0:
+            found[MOST_FILES:] = [
+                f"So it is with {more} more of your files: `python -m daemon check` names all."
+            ]
+        return found
 
     def _catch_up(self) -> Mapping[str, Any]:
         """How far what was missed is read; the log says it, too, where it takes long.

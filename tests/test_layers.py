@@ -18,7 +18,7 @@ ROOMS = (
     ("doctor",),
     ("backup", "settings_table"),
     ("app", "terminal", "trace", "rules"),
-    ("view", "behaviour", "turn_lines"),
+    ("view", "behaviour", "turn_lines", "playbook_faults"),
     ("within",),
     ("services",),
     ("page_access",),

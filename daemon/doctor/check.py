@@ -17,9 +17,6 @@ from daemon.actions.registry import Registry
 from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.ways import (
     circles,
-    goes_to,
-    instead,
-    meant,
     misled,
     unapproved,
     undescribed,
@@ -28,8 +25,10 @@ from daemon.doctor.ways import (
 )
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.wording import WORDING, Catalogue, catalogue
+from daemon.playbook_faults import meant, playbook_faults
 from daemon.process import MentalProcess
-from daemon.processes import DELIBERATION, EXPERT, FAULTS, PROCESSES
+from daemon.processes import EXPERT, FAULTS, PROCESSES
+from daemon.soul.text_file import read_text_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,32 +131,13 @@ def _needing(text: str, code: Written) -> str:
 def _said_of(one: Playbook, code: Written, known: Collection[str]) -> Iterator[Finding]:
     """What is to be said of a playbook that can be used by itself."""
     name = f"{PLAYBOOKS}{one.name}"
-    wrong = [*_faults(one, code, known)]
+    wrong = [*playbook_faults(one, code.registry, code.processes, known)]
     for said in wrong:
         yield ill(name, said)
     if not wrong:
         ways = [action.name for action in code.registry.offered(one)]
         ways += [f"→ {to}" for to in one.transitions]
         yield well(name, ", ".join(ways))
-
-
-def _faults(one: Playbook, code: Written, known: Collection[str]) -> Iterator[str]:
-    """What it names that there is not, whether it can end, and whether anybody reads it."""
-    actions = code.registry.named
-    for name in one.actions:
-        if name not in actions:
-            yield f"there is no action {name}; {instead(name, actions)}"
-    for name in dict.fromkeys((*one.transitions, one.then)):
-        if name not in known:
-            yield f"there is no process {name}; {instead(name, known)}"
-    offered = code.registry.offered(one)
-    leads_on = one.name == DELIBERATION or goes_to(one)  # open thought ends by its final answer
-    if not leads_on and not any(action.terminal for action in offered):
-        ends = [name for name, action in actions.items() if action.terminal]
-        yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
-    process = code.processes.get(one.name)
-    if process and f"{PLAYBOOKS}{one.name}" not in process.texts:
-        yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
 
 
 def _files(folder: Path, pattern: str) -> Sequence[str]:
@@ -167,12 +147,12 @@ def _files(folder: Path, pattern: str) -> Sequence[str]:
 
 
 def _read(folder: Path, name: str) -> str:
-    return (folder / f"{name}.md").read_text(encoding="utf-8-sig")
+    return read_text_file(folder / f"{name}.md")
 
 
 def _unusable(folder: Path, name: str, texts: Catalogue) -> str | None:
     """What is wrong with a text of the owner's by itself."""
     try:
         return texts.fault(name, _read(folder, name))
-    except (OSError, UnicodeDecodeError) as error:
-        return f"it cannot be read ({error.__class__.__name__}): put it back"
+    except ValueError as error:
+        return str(error)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from config import Settings
 from daemon.claude.models import is_listed
 from daemon.doctor.finding import Finding, ill, well
-from daemon.doctor.ways import meant
 from daemon.introduction import too_small
+from daemon.playbook_faults import meant
 
 
 def models(settings: Settings) -> Iterator[Finding]:

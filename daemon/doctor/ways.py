@@ -7,17 +7,14 @@ import graphlib
 import inspect
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 from daemon.actions.own import Own
 from daemon.actions.registry import Registry
 from daemon.doctor.finding import Finding, ill
 from daemon.mind.playbook import PLAYBOOKS, Playbook
+from daemon.playbook_faults import goes_to, instead
 from daemon.process import MentalProcess
 from daemon.processes import EXPERT, INITIAL
-
-ESCALATE = "Escalate"
-"""The action that goes over into a process by itself: into EXPERT."""
 
 
 def misled(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
@@ -132,24 +129,3 @@ def circles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
             goes[circle[0]].discard(circle[1])
         else:
             return
-
-
-def goes_to(one: Playbook) -> Sequence[str]:
-    """Where it goes over into, by its transitions and by its actions."""
-    goes = [*one.transitions]
-    if ESCALATE in one.actions:
-        goes.append(EXPERT)
-    return goes
-
-
-def instead(name: str, known: Collection[str]) -> str:
-    """What might have been meant, or all that may be."""
-    return meant(name, known) or f"there are {', '.join(sorted(known))}"
-
-
-def meant(name: str, known: Collection[str]) -> str:
-    """What might have been meant; empty where nothing is alike."""
-    alike = get_close_matches(name, known, n=1)
-    if not alike:
-        return ""
-    return f"is it {alike[0]}?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from daemon.engine.event import Event
 
@@ -36,12 +36,17 @@ class TextSet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(Event):
-    """One of the owner's files cannot be used, and why."""
+    """One of the owner's files cannot be used, and why.
+
+    `instead` says what is in use: the last good version is kept, the file is left out, or it is used as it
+    is.
+    """
 
     kind = "fault"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
     name: str
     text: str
+    instead: Literal["kept", "left out", "as it is"] = "kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ Each file is opened from the folder that holds it, never by a path: no link lead
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +18,6 @@ MOST_BYTES = 1_000_000
 """A larger file is not read."""
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Neither follow a link, nor wait for someone who writes into a pipe."""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +47,9 @@ class File:
 def files(top: Path, called: str) -> Iterator[File]:
     """The files below a folder, in order; hidden ones, links and the page's token are left out.
 
-    Paths begin with `called`.
+    Paths begin with `called`. A folder that cannot be read has none.
     """
-    try:
+    with suppress(OSError):
         for folder, inner, names, descriptor in os.fwalk(top):
             inner[:] = sorted(name for name in inner if not name.startswith("."))
             below = Path(called, Path(folder).relative_to(top))
@@ -59,8 +57,6 @@ def files(top: Path, called: str) -> Iterator[File]:
                 found = _file(below, name, descriptor)
                 if found:
                     yield found
-    except OSError as error:
-        log.warning("The folder %s cannot be read (%s).", called, error.strerror)
 
 
 def _file(below: Path, name: str, folder: int) -> File | None:

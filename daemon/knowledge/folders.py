@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import sqlite3
 import threading
@@ -17,6 +18,7 @@ from typing import Self, TypeVar
 
 from daemon.knowledge.folder_files import File, files
 from daemon.knowledge.index import TOKENS, indexed, question, shown
+from daemon.printable import one_line
 
 MOST_FILES = 20_000
 MOST_TEXT = 50_000_000
@@ -59,6 +61,8 @@ class Folders:
         self._most_files = most_files
         self._most = most
         self._full = False
+        self._told = set[str]()
+        """What was said of the folders that cannot be read now."""
 
     def __enter__(self) -> Self:
         self._thread.submit(self._do, self._refresh)  # what goes wrong is for whoever asks next
@@ -82,6 +86,17 @@ class Folders:
     async def ask(self, do: Callable[[], Found]) -> Found:
         """What this comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
+
+    @property
+    def wrong(self) -> Sequence[str]:
+        """Which folders cannot be read now, a sentence each, said once in the log. Looks at them."""
+        found = [_unreadable(called, folder) for called, folder in self._folders.items()]
+        said = [sentence for sentence in found if sentence]
+        for sentence in said:
+            if sentence not in self._told:
+                log.warning("%s", sentence)
+        self._told = set(said)
+        return said
 
     def _do(self, do: Callable[[], Found]) -> Found:
         with self.database:
@@ -114,6 +129,7 @@ class Folders:
 
     def _files(self) -> Iterator[File]:
         number = size = 0
+        _ = self.wrong
         for called, folder in self._folders.items():
             for file in files(folder, called):
                 number += 1
@@ -124,6 +140,19 @@ class Folders:
                     self._full = True
                     return
                 yield file
+
+
+def _unreadable(called: str, folder: Path) -> str:
+    """What is wrong with this folder; empty where it can be read."""
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        why = error.strerror or error.__class__.__name__
+        return (
+            f"KNOWLEDGE_DIRS: the folder {one_line(called)} cannot be read ({why}): nothing is found in it. "
+            "Put it back, and let this user read it."
+        )
+    return ""
 
 
 def _called(folders: Sequence[Path]) -> dict[str, Path]:

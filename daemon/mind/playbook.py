@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-import reprlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +155,7 @@ def _read(front: str) -> Any:
 
 
 def _said(error: Mapping[str, Any]) -> str:
-    """A sentence of pydantic's, for the owner."""
+    """A sentence of pydantic's, for the owner; without the value, since logs and `/healthz` show it."""
     key = ".".join(part for part in error["loc"] if isinstance(part, str))
     where = "its front matter"
     if key:
@@ -170,8 +169,9 @@ def _said(error: Mapping[str, Any]) -> str:
             return f"{where} is not known here: write one of {', '.join(_Bounds.model_fields)}"
         case "value_error":
             return f"{where} {error['ctx']['error']}"
-    wrong = SHAPES.get(error["type"], f"but {error['msg'].replace('Input', 'it')}")
-    return f"{where} is {reprlib.repr(error['input'])}, {wrong}"
+    if error["type"] in SHAPES:
+        return f"{where} holds something else {SHAPES[error['type']]}"
+    return f"{where} cannot be used: {error['msg'].replace('Input', 'it')}"
 
 
 def _contradictions(name: str, front: _Front) -> Iterator[str]:

@@ -8,12 +8,12 @@ in its own file. Each file in playbooks/ is one, too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
 
 from daemon.mind.choosing import CHOOSING, faults
-from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.tags import STEPS
 from daemon.ports import Choice
 from daemon.process import MentalProcess, Turn, Words
@@ -90,12 +90,18 @@ WORDING: dict[str, Words] = {
 """Each text by name, and its placeholders."""
 
 
+def _no_faults(_one: Playbook, _playbooks: Collection[str]) -> Iterable[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
     """The texts that must be there, by name; those that have `defaults` need no file."""
 
     texts: Mapping[str, Words] = field(default_factory=WORDING.copy)
     defaults: Mapping[str, str] = field(default_factory=dict)
+    book_faults: Callable[[Playbook, Collection[str]], Iterable[str]] = _no_faults
+    """What a sound playbook names that there is not; the second argument names the playbooks there are."""
 
     @property
     def prompts(self) -> Sequence[str]:
@@ -110,7 +116,7 @@ class Catalogue:
     def fault(self, name: str, text: str) -> str | None:
         """What is wrong with a text, in a sentence for the owner; None when it can be used."""
         if not text.strip():
-            return "it is empty"
+            return "it is empty: write it, or put it back"
         if name.startswith(PLAYBOOKS):
             return _playbook_fault(name.removeprefix(PLAYBOOKS), text)
         if name == MOODS and not moods(text):
@@ -118,6 +124,13 @@ class Catalogue:
         if name == CHOOSING:
             return "; ".join(faults(text)) or None
         return _template_fault(Template(text), self.texts.get(name, AS_IS))
+
+    def misfit(self, name: str, text: str, playbooks: Collection[str]) -> str | None:
+        """What a text that can be used by itself names that there is not; None where that is nothing."""
+        if not name.startswith(PLAYBOOKS):
+            return None
+        book = playbook(name.removeprefix(PLAYBOOKS), text)
+        return "; ".join(self.book_faults(book, playbooks)) or None
 
 
 def catalogue(processes: Iterable[object], *more: Mapping[str, Words]) -> Catalogue:

@@ -9,10 +9,10 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalDamaged
@@ -20,12 +20,26 @@ from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
 from daemon.kinds import Fault, Text, TextSet
 from daemon.mind.playbook import PLAYBOOKS
-from daemon.mind.wording import WORDING, Catalogue
+from daemon.mind.wording import Catalogue
+from daemon.printable import one_line
+from daemon.soul.text_file import read_text_file
 
 log = logging.getLogger(__name__)
 
 SELF = "soul"
 """The thread of what belongs to no conversation."""
+LONGEST_FAULT = 400
+"""Characters of what is said of a file."""
+INSTEAD = {
+    "kept": "The last good version stays in use.",
+    "left out": "It is left out until then.",
+    "as it is": "What it names in vain is left out.",
+}
+"""What is in use meanwhile, by how that is recorded."""
+
+Stamp = tuple[int, int, int, int]
+UNREADABLE: Stamp = (0, 0, 0, 0)
+"""The stamp of a file that cannot even be looked at."""
 
 
 class Texts:
@@ -36,8 +50,11 @@ class Texts:
         self._catalogue = catalogue or Catalogue()
         self._journal = journal
         self._files: dict[str, str] = {}
-        self._stamps: dict[str, tuple[int, int] | None] = {}
-        self._unreadable = set[str]()
+        self._stamps: dict[str, Stamp | None] = {}
+        """Those of the files that can be used, or need not be there; the others are read again each time."""
+        self._wrong: dict[str, Fault] = {}
+        """What is wrong with each file that cannot be used as it is now."""
+        self._unrecorded: list[Fault] = []
         self._good: Mapping[str, str] = {}
         """The last good version of each; another mapping whenever one changes."""
         self._set: tuple[Mapping[str, str], str] = (self._good, "")
@@ -46,10 +63,13 @@ class Texts:
         self._entered: dict[str, Entry[Text]] = {}
         self._seen = False
         """Were the files looked at in this round of the event loop?"""
-        problems = [self._look(name) for name in self._names()]
-        faults = [problem for problem in problems if problem]
-        if faults:
-            raise ConfigError("\n".join(faults))
+        self._began = False
+        self._look_at_all()
+        self._began = True
+        unusable = [fault.text for fault in self._wrong.values() if fault.instead == "left out"]
+        if unusable:
+            raise ConfigError("\n".join(unusable))
+        self._complain(self._wrong.values())
 
     @property
     def playbooks(self) -> list[str]:
@@ -58,8 +78,8 @@ class Texts:
 
     async def current(self) -> str:
         """The digest of the set of all texts as they are now; the set is in the journal, and each of them."""
-        if not self._seen:
-            await self._look_at_all()
+        self._look_once()
+        await self._record_faults()
         good = self._good
         entered, key = self._set
         if entered is not good:
@@ -72,14 +92,44 @@ class Texts:
             self._set = (good, key)
         return key
 
-    async def _look_at_all(self) -> None:
+    @property
+    def wrong(self) -> Sequence[str]:
+        """What is wrong with the files as they are now, a sentence or two each. Looks at them."""
+        self._look_once()
+        return [_told(fault) for fault in self._wrong.values()]
+
+    def _look_once(self) -> None:
         """Turns that begin together look once: a hundred files each would be most of what a begin costs."""
+        if self._seen:
+            return
         self._seen = True
         asyncio.get_running_loop().call_soon(self._forget_seen)
-        for name in self._names():
-            problem = self._look(name)
+        before = self._wrong
+        self._look_at_all()
+        self._complain([fault for name, fault in self._wrong.items() if before.get(name) != fault])
+        for name in before.keys() - self._wrong.keys():
+            log.info("%s.md can be used again.", name)
+
+    def _look_at_all(self) -> None:
+        playbooks = self._playbooks()
+        wrong = dict[str, Fault]()
+        for name in dict.fromkeys([*self._catalogue.texts, *self._good, *playbooks]):
+            problem = self._look(name, playbooks)
             if problem:
-                await self._complain(name, problem)
+                wrong[name] = problem
+        self._wrong = wrong
+
+    def _complain(self, faults: Iterable[Fault]) -> None:
+        """Say it once, in the log; the next turn writes it into the journal."""
+        for fault in faults:
+            log.warning("%s", _told(fault))
+            self._unrecorded.append(fault)
+
+    async def _record_faults(self) -> None:
+        while self._unrecorded:
+            fault = self._unrecorded.pop(0)
+            key = f"fault:{hashlib.sha256(fault.text.encode()).hexdigest()}"
+            await self._journal.append(SELF, fault, key=key, author="core")
 
     def _forget_seen(self) -> None:
         self._seen = False
@@ -117,13 +167,10 @@ class Texts:
         """A text as it is now, whatever the journal holds of it."""
         return self._good[name]
 
-    def glance(self, name: str) -> str:
-        """A text as its file holds it now; where that cannot be used, as it is in use."""
-        try:
-            text = Path(self._files[name]).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            return self._good[name]
-        return self._good[name] if self._catalogue.fault(name, text) else text
+    def newest(self, name: str) -> str:
+        """A text as its file holds it now; where that cannot be used, as it is in use. Looks at the files."""
+        self._look_once()
+        return self._good[name]
 
     def read(self, sha: str) -> Entry[Text]:
         """The entry of a text that was used."""
@@ -134,64 +181,83 @@ class Texts:
             self._entered[sha] = cast(Entry[Text], entry)
         return self._entered[sha]
 
-    def _names(self) -> Iterable[str]:
-        """The texts that must be there, those that were, and the playbooks that are."""
+    def _playbooks(self) -> Sequence[str]:
+        """The names of the playbooks that are there, as texts."""
         paths = (self._folder / PLAYBOOKS).glob("[!.]*.md")
-        playbooks = [f"{PLAYBOOKS}{path.stem}" for path in paths]
-        return dict.fromkeys([*self._catalogue.texts, *self._good, *sorted(playbooks)])
+        return sorted(f"{PLAYBOOKS}{path.stem}" for path in paths)
 
-    async def _complain(self, name: str, problem: str) -> None:
-        more = ""
-        if name in self._good:
-            more = " The last good version stays in use."
-        log.warning("%s%s", problem, more)
-        key = f"fault:{hashlib.sha256(problem.encode()).hexdigest()}"
-        fault = Fault(name=name, text=problem)
-        await self._journal.append(SELF, fault, key=key, author="core")
+    def _look(self, name: str, playbooks: Sequence[str]) -> Fault | None:
+        """Read a file if it changed; return what is wrong with it now.
 
-    def _look(self, name: str) -> str | None:
-        """Read a file if it changed; what is wrong with it, in a sentence, the first time it is seen."""
+        What is wrong is read again each time: what it names may come to be there.
+        """
         if name not in self._files:
             self._files[name] = f"{self._folder}/{name}.md"
-        stamp = _stamp(self._files[name])
+        file = self._files[name]
+        stamp = _stamp(file)
         if name in self._stamps and self._stamps[name] == stamp:
             return None
-        self._stamps[name] = stamp
         default = self._catalogue.defaults.get(name)
         if stamp is None and default is not None:
-            self._unreadable.discard(name)
+            self._stamps[name] = stamp
             self._use(name, default)
             return None
-        return self._read_anew(name, Path(self._files[name]))
+        problem = self._read_anew(name, Path(file), playbooks)
+        if problem is None:
+            self._stamps[name] = stamp
+            return None
+        self._stamps.pop(name, None)
+        return problem
 
-    def _read_anew(self, name: str, path: Path) -> str | None:
+    def _read_anew(self, name: str, path: Path, playbooks: Sequence[str]) -> Fault | None:
+        """Read this file, and use it if it can be; else what is wrong with it."""
         try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            del self._stamps[name]  # it is tried again each time
-            if name in self._unreadable:
-                return None
-            self._unreadable.add(name)
-            mend = "write it, or put it back"
-            if name in WORDING or name in self._good:
-                mend = "put it back"
-            return f"{path} cannot be read ({error.__class__.__name__}): {mend}."
-        self._unreadable.discard(name)
+            text = read_text_file(path)
+        except ValueError as error:
+            why = str(error)
+            if name not in self._catalogue.texts and not path.exists():
+                why += ", or start the daemon anew to go on without it"
+            return self._fault(name, why)
         problem = self._catalogue.fault(name, text)
         if problem:
-            return f"{path} cannot be used: {problem}."
-        self._use(name, text)
+            return self._fault(name, problem)
+        known = {book.removeprefix(PLAYBOOKS) for book in playbooks}
+        problem = self._catalogue.misfit(name, text, known)
+        if not (problem and self._began):  # a daemon that starts makes the best of it
+            self._use(name, text)
+        if problem:
+            return self._fault(name, problem, as_it_is=self._good.get(name) == text)
         return None
+
+    def _fault(self, name: str, problem: str, *, as_it_is: bool = False) -> Fault:
+        words = one_line(f"{name}.md cannot be used: {problem}")
+        if len(words) > LONGEST_FAULT:
+            words = f"{words[:LONGEST_FAULT]}…"
+        elif not words.endswith("?"):
+            words += "."
+        instead: Literal["kept", "left out", "as it is"] = "left out"
+        if as_it_is:
+            instead = "as it is"
+        elif name in self._good:
+            instead = "kept"
+        return Fault(name=name, text=words, instead=instead)
 
     def _use(self, name: str, text: str) -> None:
         if self._good.get(name) != text:
             self._good = {**self._good, name: text}
 
 
-def _stamp(file: str) -> tuple[int, int] | None:
+def _told(fault: Fault) -> str:
+    """This fault, and what is in use meanwhile."""
+    return f"{fault.text} {INSTEAD[fault.instead]}"
+
+
+def _stamp(file: str) -> Stamp | None:
     """What changes whenever a file does; None where there is none."""
     try:
         found = os.stat(file)  # noqa: PTH116  a hundred looks a turn: a Path costs as much as the look
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_mtime_ns, found.st_size
+    except OSError:
+        return UNREADABLE
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

@@ -13,10 +13,13 @@ from tests.attention import until
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.theatre import theatre
 from tests.soak import SOAK, later
+from tests.texts import copied
 
 pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
+SOON = 11_000
+"""Milliseconds in which a page that nobody touches looks again."""
 WHY = "No answer from claude-sonnet-5-5: the server fails (HTTP 502)."
 TRIED = r"Since \d\d:\d\d\. One person waits for an answer\. (The next try comes at|It is being tried now)"
 
@@ -78,3 +81,36 @@ async def test_health_says_nothing_of_a_time_away_where_there_was_none(
         await expect(page.locator(".health")).to_contain_text("It hears.")
         await expect(page.locator(".health")).not_to_contain_text("away")
         await expect(page.locator(".health")).not_to_contain_text("left")
+
+
+@pytest.mark.parametrize("width", [1440, later(1024), later(390)])
+async def test_a_broken_file_of_the_owners_is_named_until_it_is_mended_without_a_message_or_a_reload(
+    tmp_path: Path, width: int, browser: Browsing
+) -> None:
+    words = copied(tmp_path / "words")
+    soul_file, book = words / "soul.md", words / "playbooks" / "problem_solving.md"
+    was = {file: file.read_text() for file in (soul_file, book)}
+    async with theatre(tmp_path / "home", words=words) as (soul, _), browser() as chromium:
+        page = await chromium.new_page(viewport=ViewportSize(width=width, height=900))
+        await page.clock.install()
+        await page.goto(f"{soul.url}/#health")
+        header, health, mark = page.locator("#wrong"), page.locator(".health"), page.locator("#unwell")
+        await expect(health).to_contain_text("It hears.")
+        await expect(mark).to_be_hidden()
+        soul_file.write_text("")
+        book.write_text(was[book].replace("actions: [Think,", "actions: [Thnik,"))
+        await page.clock.run_for(SOON)
+        first = "soul.md cannot be used: it is empty: write it, or put it back. The last good version stays"
+        other = "problem_solving.md cannot be used: there is no action Thnik; is it Think?"
+        for place in (header, health):
+            await expect(place).to_contain_text(first)
+            await expect(place).to_contain_text(other)
+        await expect(mark).to_be_visible()
+        await expect(page.locator("#soul")).to_have_text("Claudius")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        for file, text in was.items():
+            file.write_text(text)
+        await page.clock.run_for(SOON)
+        await expect(health).not_to_contain_text("cannot be used")
+        await expect(header).to_be_hidden()
+        await expect(mark).to_be_hidden()

@@ -50,9 +50,11 @@ async def theatre(
     processes: Mapping[str, Process] | None = None,
     sandbox: Open | None = None,
     samples: Path | None = None,
+    words: Path | None = None,
     **settings: Any,
 ) -> AsyncIterator[tuple[Awake, Understudy]]:
-    """The daemon, with no keys, and its model; how it behaves and where its cells run may be given.
+    """The daemon, with no keys, and its model; how it behaves, where its cells run and the folder of the
+    owner's texts may be given.
 
     With `samples`, a folder of actions, there is the tour, too.
     """
@@ -63,6 +65,7 @@ async def theatre(
     start = awake(
         Settings(port=0, soul_home=home, **settings),
         clock,
+        words,
         grace=0.2,
         rehearsal=rehearsal,
         samples=samples,

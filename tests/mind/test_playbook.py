@@ -63,7 +63,10 @@ def test_what_is_not_said_is_as_usual() -> None:
     [
         ("Mend it.", "it does not begin with front matter: lines like `goal: …` between two lines `---`"),
         ("---\n---\n", "`goal` is missing: write a line `goal: …`; `actions` is missing"),
-        ("---\n- goal\n---\n", "its front matter is ['goal'], where lines of the form `name: …` belong"),
+        (
+            "---\n- goal\n---\n",
+            "its front matter holds something else where lines of the form `name: …` belong",
+        ),
         (
             "---\ngoal: now: soon\n---\n",
             "line 2 of it cannot be read (mapping values are not allowed here): put",
@@ -74,25 +77,31 @@ def test_what_is_not_said_is_as_usual() -> None:
         (f"{HEAD}limits: {{loops: 1, loops: 2}}\n---\n", "it says `loops` twice: take one away"),
         (
             f"{HEAD}rules: Look.\n---\n",
-            "`rules` is 'Look.', where a list belongs: put each on a line of its own",
+            "`rules` holds something else where a list belongs: put each on a line of its own",
         ),
-        (f"{HEAD}rules:\n- Do: it\n---\n", "`rules` is {'Do': 'it'}, where a text belongs: put it in quotes"),
-        (f"{HEAD}limits: 5\n---\n", "`limits` is '5', where lines of the form"),
+        (
+            f"{HEAD}rules:\n- Do: it\n---\n",
+            "`rules` holds something else where a text belongs: put it in quotes",
+        ),
+        (f"{HEAD}limits: 5\n---\n", "`limits` holds something else where lines of the form"),
         (
             f"{HEAD}limits: {{rounds: 5}}\n---\n",
             "`limits.rounds` is not known here: write one of loops, calls,",
         ),
         (
             f"{HEAD}limits: {{loops: 0}}\n---\n",
-            "`limits.loops` is '0', but it should be greater than or equal to",
+            "`limits.loops` cannot be used: it should be greater than or equal to",
         ),
         (
             f"{HEAD}limits: {{loops: 99}}\n---\n",
-            "`limits.loops` is '99', but it should be less than or equal to",
+            "`limits.loops` cannot be used: it should be less than or equal to",
         ),
-        (f"{HEAD}limits: {{calls: many}}\n---\n", "`limits.calls` is 'many', where a whole number belongs"),
-        (f"{HEAD}limits: {{usd: nan}}\n---\n", "`limits.usd` is 'nan', but it should be a finite number"),
-        (f"{HEAD}limits: {{usd: 0}}\n---\n", "`limits.usd` is '0', but it should be greater than 0"),
+        (
+            f"{HEAD}limits: {{calls: many}}\n---\n",
+            "`limits.calls` holds something else where a whole number belongs",
+        ),
+        (f"{HEAD}limits: {{usd: nan}}\n---\n", "`limits.usd` cannot be used: it should be a finite number"),
+        (f"{HEAD}limits: {{usd: 0}}\n---\n", "`limits.usd` cannot be used: it should be greater than 0"),
         (
             f"{HEAD}limits: {{time: 5}}\n---\n",
             "`limits.time` is not a number with a unit of time (it has 1 c",
@@ -101,11 +110,17 @@ def test_what_is_not_said_is_as_usual() -> None:
             f"{HEAD}limits: {{time: [5m]}}\n---\n",
             "`limits.time` is not a number with a unit of time (it has 6 c",
         ),
-        (f"{HEAD}limits: {{time: 0s}}\n---\n", "`limits.time` is '0s', but it should be greater than 0"),
-        (f"{HEAD}transitions: [closing]\n---\n", "`transitions` is ['closing'], where lines of the form"),
-        (f"{HEAD}transitions: {{closing: }}\n---\n", "`transitions.closing` is '', where a text belongs"),
+        (f"{HEAD}limits: {{time: 0s}}\n---\n", "`limits.time` cannot be used: it should be greater than 0"),
+        (
+            f"{HEAD}transitions: [closing]\n---\n",
+            "`transitions` holds something else where lines of the form",
+        ),
+        (
+            f"{HEAD}transitions: {{closing: }}\n---\n",
+            "`transitions.closing` holds something else where a text belongs",
+        ),
         (f"{HEAD}transitions: {{mending: broken}}\n---\n", "take `mending` out of `transitions`"),
-        ("---\ngoal: x\nactions: []\n---\n", "`actions` is [], where at least one belongs"),
+        ("---\ngoal: x\nactions: []\n---\n", "`actions` holds something else where at least one belongs"),
         ("---\ngoal: x\nactions: [A, A]\n---\n", "the action A stands there twice: take one away"),
     ],
 )
@@ -114,7 +129,7 @@ def test_what_is_wrong_is_said_with_what_to_do(text: str, said: str) -> None:
 
 
 def test_an_empty_file_is_no_playbook() -> None:
-    assert Catalogue().fault(f"{PLAYBOOKS}mending", " \n") == "it is empty"
+    assert Catalogue().fault(f"{PLAYBOOKS}mending", " \n") == "it is empty: write it, or put it back"
 
 
 @pytest.mark.parametrize("name", ["Mending", "mend ing", "3d", ""])

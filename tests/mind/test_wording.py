@@ -60,7 +60,7 @@ def test_every_text_that_a_process_reads_is_one_that_it_says_it_needs() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (" \n", "it is empty"),
+        (" \n", "it is empty: write it, or put it back"),
         ("It costs $5.", "write `$$` for a dollar sign"),
         ("Hello $nmae", "it uses $nmae; it may use: $date, $time, $weekday"),
     ],

@@ -109,7 +109,7 @@ async def test_a_playbook_that_is_gone_stays_in_use_and_that_is_said(words: Path
     (words / f"{NAME}.md").unlink()
     assert await read(texts) == await read(texts) == MENDING
     [said] = faults(journal)
-    assert "mending.md cannot be read (FileNotFoundError): put it back." in said
+    assert "mending.md cannot be used: it is not there: put it back, or start the daemon anew" in said
 
 
 async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
@@ -119,7 +119,7 @@ async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
     (words / "playbooks" / "later.md").write_text("Be kind.")
     assert "playbooks/later" not in texts.named(await texts.current())
     [said] = faults(journal)
-    assert caplog.messages == [said]
+    assert caplog.messages == [f"{said} It is left out until then."]
     (words / "playbooks" / "later.md").write_text(MENDING)
     assert await read(texts, "playbooks/later") == MENDING
 
@@ -173,5 +173,5 @@ def test_with_a_broken_playbook_nothing_starts(words: Path, journal: Journal, na
 
 def test_without_a_playbook_that_the_soul_needs_nothing_starts(words: Path, journal: Journal) -> None:
     (words / "playbooks" / "expert.md").unlink()
-    with pytest.raises(ConfigError, match=r"expert\.md cannot be read \(FileNotFoundError\): put it back"):
+    with pytest.raises(ConfigError, match=r"expert\.md cannot be used: it is not there: put it back"):
         Texts(words, journal, SHIPPED)

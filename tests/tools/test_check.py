@@ -72,7 +72,7 @@ def test_all_is_well(told: Told) -> None:
         (["actions: [Respond, Xyz]"], "there is no action Xyz; there are AskPerson, Escalate, "),
         (["actions: [Respond]", "transitions: {clsing: done}"], "there is no process clsing; is it closing?"),
         (["actions: [Respond]", "then: nowhere"], "there is no process nowhere; there are asking_leave, cl"),
-        (["actions: [Respond]", "limits: {loops: 0}"], "`limits.loops` is '0', but it should be greater"),
+        (["actions: [Respond]", "limits: {loops: 0}"], "`limits.loops` cannot be used: it should be greater"),
         (["actions: [Respond, Respond]"], "the action Respond stands there twice: take one away"),
         (["actions: [Respond]", "transitions: {mending: broken}"], "it has a transition to itself"),
         (["actions: [Respond]", "actions: [Think]"], "it says `actions` twice: take one away"),
@@ -148,7 +148,7 @@ def test_a_broken_prompt_and_a_missing_playbook_are_said(words: Path, told: Told
     wrong = {line.split()[1]: line for line in lines if line[0] == "✗"}
     assert (status, {*wrong}) == (1, {"prompts/person", "prompts/time", "playbooks/expert"})
     assert "it uses $nmaes; it may use: " in wrong["prompts/person"]
-    assert wrong["prompts/time"].endswith("it cannot be read (FileNotFoundError): put it back")
+    assert wrong["prompts/time"].endswith("it is not there: put it back")
 
 
 def test_when_one_goes_to_a_process_is_the_owners_to_say(words: Path, told: Told) -> None:

@@ -116,7 +116,7 @@ const KINDS = {
   intent: ({ name }) => step("does", el("b", {}, name)),
   outcome: ({ unknown }) => step("is done", unknown ? "or not: it was interrupted" : ""),
   reminder: () => step("comes back to it"),
-  fault: ({ text }) => warning("cannot use a text", text, "The last good version stays in use."),
+  fault: ({ text, instead }) => warning("cannot use a text", text, INSTEAD[instead ?? "kept"]),
   reading: ({ question, depth }) => ({ ...event(depth ? "reads a part by itself" : "begins to read", quote("heard brief", question)), reads: true }),
   cell: ({ code }) => step("runs a cell", code.trim().split("\n")[0]),
   "cell-ran": ({ text, failed }) => ({ ...step(failed ? "sees the cell fail" : "sees what came of it", text), tone: failed && "caution" }),
@@ -199,6 +199,8 @@ const READS = { compare: "compares it with what it said before", recurse: "reads
 const STOPPED = { reaction: "with a 🛑 reaction", button: "with the Stop button" };
 const BOUNDS = { calls: "So many calls are enough", tokens: "So many tokens are enough", money: "The money is spent", time: "The time is over", loops: "So many rounds are enough" };
 const SCOPES = { turn: "for one turn.", thread: "for this thread.", reading: "for one reading.", person: "for this person's day.", day: "for today." };
+/** What is in use where a text of the owner's cannot be. */
+const INSTEAD = { kept: "The last good version stays in use.", "left out": "It is left out until then.", "as it is": "What it names in vain is left out." };
 const GIVEN_UP = new Set(["failed", "abandoned"]);
 const CLAIMS = { greeted: "meets someone for the first time", told: "tells of this outage, once" };
 

@@ -1,0 +1,70 @@
+"""What is wrong with a playbook that is sound by itself: names of actions and processes that there are not.
+
+For the running daemon, which keeps the version before, and for `check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+from daemon.actions.registry import Registry
+from daemon.mind.playbook import PLAYBOOKS, Playbook
+from daemon.process import MentalProcess
+from daemon.processes import DELIBERATION, EXPERT
+
+ESCALATE = "Escalate"
+"""The action that goes over into a process by itself: into EXPERT."""
+LONGEST_NAME = 60
+"""Characters of a name from a file that are shown: it may be anything."""
+
+
+def playbook_faults(
+    one: Playbook, registry: Registry, processes: Mapping[str, MentalProcess], known: Collection[str]
+) -> Iterator[str]:
+    """Yield what it names that there is not, whether it can end, and whether anybody reads it.
+
+    `registry` holds every action that there could be, `known` the names of all processes and playbooks.
+    """
+    actions = registry.named
+    for name in one.actions:
+        if name not in actions:
+            yield f"there is no action {_short(name)}; {instead(name, actions)}"
+    for name in dict.fromkeys((*one.transitions, one.then)):
+        if name not in known:
+            yield f"there is no process {_short(name)}; {instead(name, known)}"
+    offered = registry.offered(one)
+    leads_on = one.name == DELIBERATION or goes_to(one)  # open thought ends by its final answer
+    if not leads_on and not any(action.terminal for action in offered):
+        ends = [name for name, action in actions.items() if action.terminal]
+        yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
+    process = processes.get(one.name)
+    if process and f"{PLAYBOOKS}{one.name}" not in process.texts:
+        yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
+
+
+def goes_to(one: Playbook) -> Sequence[str]:
+    """Where it goes over into, by its transitions and by its actions."""
+    goes = [*one.transitions]
+    if ESCALATE in one.actions:
+        goes.append(EXPERT)
+    return goes
+
+
+def instead(name: str, known: Collection[str]) -> str:
+    """What might have been meant, or all that may be."""
+    return meant(name, known) or f"there are {', '.join(sorted(known))}"
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """What might have been meant; empty where nothing is alike."""
+    alike = get_close_matches(name, known, n=1)
+    if not alike:
+        return ""
+    return f"is it {alike[0]}?"
+
+
+def _short(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}…"
