@@ -53,6 +53,7 @@ from daemon.services import Services
 from daemon.slack.surface import Slack
 from daemon.soul.alarm import watch
 from daemon.soul.budget import Budget
+from daemon.soul.deleter import Deleter
 from daemon.soul.eraser import Clear, Eraser
 from daemon.soul.reach import Reach
 from daemon.soul.soul_program import Soul
@@ -149,7 +150,9 @@ async def awake(
         await enter(slack)
         world = await _world(stack, services, processes or processes_of(services, own), sandbox)
         secret = replace(settings, console_token=credentials.token)
-        worker = await _at_work(stack, secret, world, grace, clearing(settings, rehearsal, here))
+        clear = clearing(settings, rehearsal, here)
+        worker = await _at_work(stack, secret, world, grace, clear)
+        await enter(Deleter(journal, clock, worker.wake, world.to_delete, slack.own_messages))
         stack.push_async_callback(slack.stop)
         await slack.connect()
         name = name_of(texts.as_it_is(SOUL))

@@ -78,7 +78,8 @@ def world_of(services: Services, processes: Mapping[str, Process], open: Open) -
     settings, journal, slack = services.settings, services.journal, services.slack
     kept = kept_of(journal, services.index, slack.places)
     people = PersonModels(journal, slack.places)
-    processes = remembering(processes, Recollections(journal, people, slack.speaker.direct, kept))
+    notes = Recollections(journal, people, slack.speaker.direct, kept)
+    processes = remembering(processes, notes, local=settings.slack == "rehearsed")
     playbooks = list[str]()
     if settings.ism_enabled:
         playbooks = [name for name in services.texts.playbooks if name != EXPERT]

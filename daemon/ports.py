@@ -210,6 +210,30 @@ class Speaker(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFound:
+    """The ts of messages of the soul's own. Not `whole`: there may be more."""
+
+    messages: Sequence[str]
+    whole: bool
+
+
+class OwnMessages(Protocol):
+    """What the soul said in a DM, to be deleted there."""
+
+    async def find(self, thread: str, until: str) -> OwnFound:
+        """What it said in the DM of this thread up to this ts, but for questions that are open.
+
+        Raises SpeechFailed.
+        """
+
+    async def delete(self, thread: str, ts: str) -> str:
+        """Delete one message; why the workspace will not, in a word, or empty where it is gone.
+
+        It may be called again. Raises SpeechFailed.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
     """A message that stood there before the soul was called in, to be written down under this key."""
 

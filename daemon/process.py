@@ -237,8 +237,14 @@ class Turn(Protocol):
     async def claim(self, key: str) -> bool:
         """What may happen once across threads: True for the one execution that claimed it first."""
 
-    async def forget(self, person: str, seqs: Sequence[int]) -> None:
-        """This person wants these notes to be forgotten, or (none) all that there is of them."""
+    async def forget(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
+        """This person wants these notes to be forgotten, or (none) all that there is of them.
+
+        `deletes`: and then what the soul said in their DM deleted from Slack.
+        """
+
+    async def delete_own(self, person: str) -> None:
+        """This person wants what the soul said in this DM of theirs deleted from Slack."""
 
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""

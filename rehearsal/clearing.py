@@ -2,7 +2,8 @@
 thing.
 
 Their messages and files, all that stands in their DMs with the apps, and the messages that are named besides.
-A tombstone stays of each message, as Slack leaves one of a thread's root: replies still have their place.
+A tombstone stays of each message, as Slack leaves one of a thread's root: replies still have their place, and
+one to which there are none is not seen.
 """
 
 from __future__ import annotations

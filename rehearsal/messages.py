@@ -16,7 +16,12 @@ STREAM_LASTS = 300.0
 FOREVER = 1 << 62
 """Later than any stamp."""
 TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
-"""What stays of a message whose place is kept."""
+"""What stays of a message whose place is kept. It is seen as long as replies to it are left."""
+STANDS = "coalesce(json_extract({0}.body, '$.subtype'), '') != 'tombstone'"
+"""True for the message of a row that is no tombstone."""
+ANSWERED = f"""exists (select 1 from message reply where reply.channel = message.channel
+            and reply.thread = message.stamp and {STANDS.format("reply")})"""
+SEEN = f"({STANDS.format('message')} or {ANSWERED})"
 PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
 
 
@@ -80,14 +85,14 @@ def find(db: sqlite3.Connection, channel: str, ts: str, error: str = "message_no
 def history(db: sqlite3.Connection, channel: str, oldest: int, latest: int, limit: int) -> list[Message]:
     """What stands in the channel itself, newest first, strictly between the two stamps."""
     sql = f"""{COLUMNS} where channel = ? and (thread is null or broadcast) and stamp > ? and stamp < ?
-              order by stamp desc limit ?"""
+              and {SEEN} order by stamp desc limit ?"""
     return [_message(row) for row in db.execute(sql, (channel, oldest, latest, limit))]
 
 
 def replies(db: sqlite3.Connection, root: Message, oldest: int, latest: int, limit: int) -> list[Message]:
     """The replies to a message, oldest first, strictly between the two stamps."""
     sql = f"""{COLUMNS} where channel = ? and thread = ? and stamp > ? and stamp < ?
-              order by stamp limit ?"""
+              and {STANDS.format("message")} order by stamp limit ?"""
     rows = db.execute(sql, (root.channel, root.stamp, oldest, latest, limit))
     return [_message(row) for row in rows]
 
@@ -110,8 +115,8 @@ def message_json(db: sqlite3.Connection, message: Message, metadata: bool = Fals
 
 
 def _thread(db: sqlite3.Connection, root: Message) -> dict[str, Any]:
-    sql = """select stamp, json_extract(body, '$.user') from message
-             where channel = ? and thread = ? order by stamp"""
+    sql = f"""select stamp, json_extract(body, '$.user') from message
+              where channel = ? and thread = ? and {STANDS.format("message")} order by stamp"""
     rows = db.execute(sql, (root.channel, root.stamp)).fetchall()
     if not rows:
         return {}

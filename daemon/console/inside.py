@@ -142,6 +142,7 @@ class Inside:
             "seq": entry.seq,
             "at": entry.at,
             "tick": tick.tick,
+            "forgotten": bool(entry.forgotten),
             "outcome": tick.outcome,
             "why": tick.why,
             "view": tick.view,

@@ -150,8 +150,8 @@ class Overview:
         threads: list[Told] = []
         for start in range(0, len(shown), PIECE):
             some = shown[start : start + PIECE]
-            words = self._words_of([one.first for one in some] + [one.words for one in some])
-            threads += [self._thread(one, words, waits[one.thread], one.thread in thinking) for one in some]
+            said = self._said([one.first for one in some] + [one.words for one in some])
+            threads += [self._thread(one, said, waits[one.thread], one.thread in thinking) for one in some]
             await asyncio.sleep(0)
         return {
             "still_reading": left,
@@ -167,11 +167,11 @@ class Overview:
         return await self._pages.said_in(place)
 
     def _thread(
-        self, one: Conversation, words: Mapping[int, str], waits: Sequence[Told], thinks: bool
+        self, one: Conversation, said: Mapping[int, Entry[Any]], waits: Sequence[Told], thinks: bool
     ) -> Told:
-        said = ""
+        last = ""
         if one.words != one.first:
-            said = words.get(one.words, "")
+            last = _shown(said.get(one.words))
         spent = self._spending.of(one.thread)
         return {
             "thread": one.thread,
@@ -181,8 +181,9 @@ class Overview:
             "people": self._people(one.people),
             "at": one.at,
             "last": one.last,
-            "began": words.get(one.first, ""),
-            "said": said,
+            "began": _shown(said.get(one.first)),
+            "forgotten": _is_forgotten(said.get(one.first or one.words)),
+            "said": last,
             "process": one.process,
             "turns": one.turns,
             "failed": one.failed,
@@ -279,7 +280,7 @@ class Overview:
     def _answered(self, entry: Entry[Answered], names: Mapping[str, str]) -> Told | None:
         answered = entry.event
         found = self._journal.sound([answered.asked])
-        if not found:
+        if not found or entry.forgotten or found[0].forgotten:
             return None
         [asked] = found
         if not (asked.event.choices or asked.event.words):
@@ -428,20 +429,17 @@ class Overview:
         one = self._conversations.get(thread)
         if one:
             place = self._conversations.called(one)
-            return {"thread": one.thread, "place": place, "began": self._words(one.first)}
+            said = self._said([one.first]).get(one.first)
+            began, forgotten = _shown(said), _is_forgotten(said)
+            return {"thread": one.thread, "place": place, "began": began, "forgotten": forgotten}
         place = ""
         if thread == INNER:
             place = "Inner life"
-        return {"thread": thread, "place": place, "began": ""}
+        return {"thread": thread, "place": place, "began": "", "forgotten": False}
 
-    def _words(self, seq: int) -> str:
-        """What was said there, cut where it is long; empty where there is nothing, or not any more."""
-        return self._words_of([seq]).get(seq, "")
-
-    def _words_of(self, seqs: Sequence[int]) -> Mapping[int, str]:
-        """The same of these entries."""
-        found = self._journal.sound(seqs)
-        return {entry.seq: cut(" ".join(lines_of(entry.event)).strip(), LONGEST) for entry in found}
+    def _said(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
+        """What was said in these entries, by seq; without those that cannot be read."""
+        return {entry.seq: entry for entry in self._journal.sound(seqs)}
 
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, NAMELESS)
@@ -456,3 +454,14 @@ class Overview:
 def _either(people: Sequence[Told]) -> str:
     """Their names for a sentence: Alice or Bob."""
     return " or ".join(person["name"] for person in people) or NAMELESS
+
+
+def _shown(said: Entry[Any] | None) -> str:
+    """What was said there, cut where it is long; empty where there is nothing, or not any more."""
+    if said is None:
+        return ""
+    return cut(" ".join(lines_of(said.event)).strip(), LONGEST)
+
+
+def _is_forgotten(said: Entry[Any] | None) -> bool:
+    return said is not None and bool(said.forgotten)

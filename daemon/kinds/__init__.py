@@ -7,7 +7,17 @@ journal stores them, and the table of kinds in docs/ARCHITECTURE.md is made from
 from __future__ import annotations
 
 from daemon.engine.event import Event
-from daemon.kinds.forgetting import FORGETTING, Corrected, ForgetDone, NotesShown, ToForget
+from daemon.kinds.forgetting import (
+    FORGETTING,
+    Corrected,
+    DeleteDone,
+    DeletedSome,
+    DeletionListed,
+    ForgetDone,
+    NotesShown,
+    ToDelete,
+    ToForget,
+)
 from daemon.kinds.housekeeping import (
     CaughtUp,
     ChannelMoved,

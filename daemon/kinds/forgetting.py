@@ -45,7 +45,10 @@ class Corrected(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToForget(StepEvent):
-    """A person wants this to be forgotten: these notes about them, or (none) all that there is of them."""
+    """A person wants this to be forgotten: these notes about them, or (none) all that there is of them.
+
+    `deletes`: then the soul is to delete its own messages in their DM from Slack.
+    """
 
     kind = "to-forget"
     pending = True
@@ -54,6 +57,7 @@ class ToForget(StepEvent):
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     seqs: tuple[int, ...] = ()
+    deletes: bool = False
 
     def line(self) -> str:
         if not self.seqs:
@@ -63,16 +67,89 @@ class ToForget(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetDone(Input):
-    """It is forgotten: whoever wanted it is to be told."""
+    """It is forgotten: whoever wanted it is to be told.
+
+    `deletes`: what the soul said in their DM is to be deleted from Slack next.
+    """
 
     kind = "forget-done"
     rank = Rank.RESUME
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     all: bool
+    deletes: bool = False
 
     def line(self) -> str:
         return self.person
 
 
-FORGETTING: tuple[type[Event], ...] = (NotesShown, Corrected, ToForget, ForgetDone)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToDelete(StepEvent):
+    """A person wants the soul to delete from Slack what it said in their DM, up to when they confirmed it."""
+
+    kind = "to-delete"
+    pending = True
+    closed_by = frozenset({"delete-done"})
+    state = "to be deleted"
+    stays: ClassVar[tuple[str, ...]] = ("person",)
+    person: str
+
+    def line(self) -> str:
+        return self.person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionListed(Event):
+    """Which messages are to be deleted, by their ts. Not `whole`: Slack did not show all that there are."""
+
+    kind = "deletion-listed"
+    stays: ClassVar[tuple[str, ...]] = ("messages",)
+    messages: tuple[str, ...]
+    whole: bool = True
+
+    def line(self) -> str:
+        return f"{len(self.messages)} messages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedSome(Event):
+    """So many of these messages are gone from Slack, and so many it left standing, the last of them for `why`
+    (Slack's word)."""
+
+    kind = "deleted-some"
+    stays: ClassVar[tuple[str, ...]] = ("why",)
+    deleted: int
+    left: int = 0
+    why: str = ""
+
+    def line(self) -> str:
+        return f"{self.deleted} deleted, {self.left} left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteDone(Input):
+    """So many messages of the soul's are gone from Slack: whoever wanted that is to be told."""
+
+    kind = "delete-done"
+    rank = Rank.RESUME
+    stays: ClassVar[tuple[str, ...]] = ("person", "why")
+    person: str
+    deleted: int
+    left: int = 0
+    why: str = ""
+    whole: bool = True
+
+    def line(self) -> str:
+        return f"{self.deleted} deleted, {self.left} left"
+
+
+FORGETTING: tuple[type[Event], ...] = (
+    NotesShown,
+    Corrected,
+    ToForget,
+    ForgetDone,
+    ToDelete,
+    DeletionListed,
+    DeletedSome,
+    DeleteDone,
+)

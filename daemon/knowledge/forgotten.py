@@ -7,7 +7,7 @@ from typing import Any
 from daemon.engine.erasing import Forgotten
 from daemon.engine.event import Entry, only
 from daemon.engine.reading import Reading
-from daemon.kinds import Press, Spoken, ToForget
+from daemon.kinds import Press, Spoken, ToDelete, ToForget
 from daemon.knowledge.projection import Projection
 
 
@@ -42,7 +42,7 @@ class ForgottenWords(Projection):
             self._until[wanted.person] = max(known, since)
 
 
-def confirmed(journal: Reading, asked: Entry[ToForget]) -> str:
+def confirmed(journal: Reading, asked: Entry[ToForget] | Entry[ToDelete]) -> str:
     """When they confirmed it, as Slack dates it: the clock of this machine may be wrong."""
     ts = f"{asked.at:.6f}"
     for press in journal.tree(asked.thread, Press):

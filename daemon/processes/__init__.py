@@ -102,9 +102,13 @@ def living(processes: Mapping[str, MentalProcess], life: Life) -> Mapping[str, M
     return {**processes, INNER_LIFE: replace(processes[INNER_LIFE], run=InnerLife(life=life))}
 
 
-def remembering(processes: Mapping[str, Process], notes: Notes) -> Mapping[str, Process]:
-    """All of these, where people can see what is noted about them, and have it forgotten."""
-    return {**processes, REMEMBERING: replace(PROCESSES[REMEMBERING], run=Remembering(notes=notes))}
+def remembering(processes: Mapping[str, Process], notes: Notes, *, local: bool) -> Mapping[str, Process]:
+    """All of these, where people can see what is noted about them, and have it forgotten.
+
+    `local`: the workspace is rehearsed, and forgets as well.
+    """
+    run = Remembering(notes=notes, local=local)
+    return {**processes, REMEMBERING: replace(PROCESSES[REMEMBERING], run=run)}
 
 
 def played(

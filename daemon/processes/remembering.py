@@ -1,4 +1,5 @@
-"""Someone asks what is noted about them (`!memory`), corrects it, or wants it forgotten (`!forget`).
+"""Someone asks what is noted about them (`!memory`), corrects it, wants it forgotten (`!forget`), or wants
+what the soul said in their DM deleted from Slack (`!delete`).
 
 It is answered in their DM, also when it was asked elsewhere, and only about the person who asks. The thread
 remembers nothing of it. A number means what the last list that they were shown said it means.
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from daemon.engine.event import Entry
 from daemon.engine.kinds import Result
-from daemon.kinds import Corrected, ForgetDone, Message, NotesShown
+from daemon.kinds import Corrected, DeleteDone, ForgetDone, Message, NotesShown
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import LABELS, labels, worded
 from daemon.ports import Choice, KnownNote
@@ -26,7 +27,9 @@ SENTENCES = "prompts/sentences/memory/"
 LONGEST = 1_500
 """Characters of a correction."""
 PATIENCE = 86_400.0
-"""Seconds after which nothing is forgotten, because nobody has confirmed it."""
+"""Seconds after which nothing is forgotten or deleted, because nobody has confirmed it."""
+FORGET, BOTH, DELETE = "forget", "forget and delete", "delete"
+"""What the buttons mean; their labels stand in prompts/labels.md under the same words."""
 ASKED = re.compile(
     r"!(memory|forget)(?:\s+(?P<what>me|\d{1,6}))?\s*(?::\s*(?P<text>.+))?", re.IGNORECASE | re.DOTALL
 )
@@ -57,17 +60,20 @@ class Notes(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembering:
-    """The process, where notes are kept."""
+    """The process, where notes are kept. `local`: the workspace is rehearsed, and forgets as well."""
 
     notes: Notes
+    local: bool = False
 
     async def __call__(self, turn: Turn) -> WorkingMemory:
         """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
         if isinstance(first, ForgetDone) and first.all:
-            await _tell(turn, "forgotten")
+            await self._forgotten(turn, first)
         elif isinstance(first, ForgetDone):
             await _tell(turn, "forgotten_note")
+        elif isinstance(first, DeleteDone):
+            await _tell_deleted(turn, first)
         elif isinstance(first, Message) and not first.bot:
             await self._answer(turn, first)
         return working_memory(())
@@ -77,8 +83,11 @@ class Remembering:
             await self._hand_on(turn, asked)
             return
         command, what, text = parsed(asked.text)
-        if command == "forget" and what == "me":
-            await self._forget(turn, asked.user, (), _words(turn, "forget_me"))
+        if asked.command == "delete":
+            await self._delete(turn, asked.user)
+        elif command == "forget" and what == "me":
+            question = _words(turn, "forget_me", slack=self._slack(turn, "stays"))
+            await self._forget(turn, asked.user, (), question)
         elif command == "forget" and what.isdecimal():
             await self._forget_one(turn, asked.user, int(what))
         elif what.isdecimal() and text:
@@ -157,22 +166,37 @@ class Remembering:
 
     async def _forget(self, turn: Turn, person: str, seqs: Sequence[int], question: str) -> None:
         """Once they have confirmed it, it is to be; what is to be forgotten is done beside all else."""
-        words = labels(turn.text(LABELS))
-        confirm = Question(
-            text=question,
-            to=(person,),
-            choices=(
-                Choice(label=words.get("forget", "forget"), value="forget", style="danger"),
-                Choice(label=words.get("keep", "keep"), value="keep"),
-            ),
-            wait=PATIENCE,
-        )
-        answer = await turn.ask("forget", confirm)
-        if answer.value != "forget":
+        values = [FORGET] if seqs else [FORGET, BOTH]
+        answer = await _confirm(turn, "forget", person, question, values)
+        if answer not in values:
             await _tell(turn, "kept")
             return
-        await turn.forget(person, seqs)
+        await turn.forget(person, seqs, deletes=answer == BOTH)
         await _tell(turn, "forgetting")
+
+    async def _forgotten(self, turn: Turn, done: ForgetDone) -> None:
+        """All of them is forgotten; what the soul said to them is deleted next, if they want that."""
+        if done.deletes:
+            await turn.delete_own(done.person)
+            await _tell(turn, "forgotten", slack=_words(turn, "slack_is_cleared"))
+        else:
+            await _tell(turn, "forgotten", slack=self._slack(turn, "stayed"))
+
+    def _slack(self, turn: Turn, what: str) -> str:
+        """What becomes of that which stands in Slack."""
+        if self.local:
+            what = "forgets"
+        return _words(turn, f"slack_{what}")
+
+    async def _delete(self, turn: Turn, person: str) -> None:
+        """Once they have confirmed it, what the soul said here is deleted, beside all else."""
+        question = _words(turn, "delete")
+        answer = await _confirm(turn, "delete", person, question, [DELETE], "keep them")
+        if answer != DELETE:
+            await _tell(turn, "not_deleted")
+            return
+        await turn.delete_own(person)
+        await _tell(turn, "deleting")
 
 
 def parsed(text: str) -> tuple[str, str, str]:
@@ -209,6 +233,28 @@ def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
     return "\n".join(items)
 
 
+async def _confirm(
+    turn: Turn, name: str, person: str, question: str, values: Sequence[str], no: str = "keep"
+) -> str:
+    """Return the value of the button that they press; another one for no, or where a day has passed."""
+    words = labels(turn.text(LABELS))
+    choices = [Choice(label=words.get(value, value), value=value, style="danger") for value in values]
+    choices.append(Choice(label=words.get(no, no), value=no))
+    confirm = Question(text=question, to=(person,), choices=tuple(choices), wait=PATIENCE)
+    answer = await turn.ask(name, confirm)
+    return answer.value
+
+
+async def _tell_deleted(turn: Turn, done: DeleteDone) -> None:
+    """How many messages are gone, which Slack left standing, and whether there may be more."""
+    said = [_words(turn, "deleted", deleted=str(done.deleted))]
+    if done.left:
+        said.append(_words(turn, "left", left=str(done.left), why=done.why))
+    if not done.whole:
+        said.append(_words(turn, "more"))
+    await turn.say(" ".join(said))
+
+
 async def _tell(turn: Turn, sentence: str, **words: str) -> None:
     await turn.say(_words(turn, sentence, **words))
 
@@ -226,7 +272,7 @@ async def _nowhere(turn: Turn) -> WorkingMemory:
 PROCESS = MentalProcess(
     name=NAME,
     run=_nowhere,
-    called="someone asks with `!memory` or `!forget`",
+    called="someone asks with `!memory`, `!forget` or `!delete`",
     texts={
         READERS: Words(None),
         "prompts/sentences/memory/notes": Words({"notes"}, "notes"),
@@ -236,11 +282,21 @@ PROCESS = MentalProcess(
         "prompts/sentences/memory/fixed": Words({"number"}),
         "prompts/sentences/memory/corrected": Words({"number"}),
         "prompts/sentences/memory/help": Words(),
-        "prompts/sentences/memory/forget_me": Words(),
+        "prompts/sentences/memory/forget_me": Words({"slack"}),
         "prompts/sentences/memory/forget_note": Words({"number", "text"}, "text"),
         "prompts/sentences/memory/kept": Words(),
         "prompts/sentences/memory/forgetting": Words(),
-        "prompts/sentences/memory/forgotten": Words(),
+        "prompts/sentences/memory/forgotten": Words({"slack"}),
+        "prompts/sentences/memory/slack_stays": Words(),
+        "prompts/sentences/memory/slack_stayed": Words(),
+        "prompts/sentences/memory/slack_forgets": Words(),
+        "prompts/sentences/memory/slack_is_cleared": Words(),
+        "prompts/sentences/memory/delete": Words(),
+        "prompts/sentences/memory/deleting": Words(),
+        "prompts/sentences/memory/not_deleted": Words(),
+        "prompts/sentences/memory/deleted": Words({"deleted"}, "deleted"),
+        "prompts/sentences/memory/left": Words({"left", "why"}, "left"),
+        "prompts/sentences/memory/more": Words(),
         "prompts/sentences/memory/forgotten_note": Words(),
     },
 )

@@ -75,7 +75,7 @@ class Archive:
         """One page of what stands in a conversation itself: the message of this ts, and what is older."""
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
-        async for page in pages(self._ask, history, "messages", 1, **where):
+        async for page in pages(self.paced, history, "messages", 1, **where):
             return _sound(page)
         return []
 
@@ -94,20 +94,11 @@ class Archive:
 
     async def members(self, channel: str) -> set[str]:
         """The ids of those who are in a conversation."""
-        return await members(self._ask, self._web.client.conversations_members, channel)
+        return await members(self.paced, self._web.client.conversations_members, channel)
 
-    async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
-        """The items under `key` of all pages, or up to the first one that is older than `since`."""
-        items: list[Item] = []
-        async for page in pages(self._ask, method, key, **arguments):
-            page = _sound(page)
-            items += page
-            if page and max(map(at, page)) < since:
-                break
-        return items
-
-    async def _ask(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
-        """In the order in which they come, however many ask at once: each takes its time before it waits."""
+    async def paced(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
+        """Call a method at the pace of all who read here, in the order in which they come: each takes its
+        time before it waits."""
         asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
         now = due = self._web.clock.steady()
         if len(asked) == MOST:
@@ -116,6 +107,16 @@ class Archive:
         if due > now:
             await self._web.clock.sleep(due - now)
         return await self._web.ask(method, patience=PATIENCE, **arguments)
+
+    async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
+        """The items under `key` of all pages, or up to the first one that is older than `since`."""
+        items: list[Item] = []
+        async for page in pages(self.paced, method, key, **arguments):
+            page = _sound(page)
+            items += page
+            if page and max(map(at, page)) < since:
+                break
+        return items
 
 
 def at(item: Item, name: str = "ts") -> float:

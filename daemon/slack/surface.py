@@ -35,6 +35,7 @@ from daemon.slack.left_out import LeftOut
 from daemon.slack.line import Hearing
 from daemon.slack.name_register import NameRegister
 from daemon.slack.names import People
+from daemon.slack.own_deletion import OwnDeletion
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import permalink
 from daemon.slack.policy import Allowed, Me
@@ -97,6 +98,7 @@ class Slack:
             self.files = SlackFiles(web=web, access=self.access)
             self.shelf = SlackShelf(workspace=workspace, archive=archive, fetcher=self.files)
             self.surroundings = History(workspace)
+            self.own_messages = OwnDeletion(workspace, archive)
             self.speaker = SlackSpeaker(workspace, self._left_out)
             self._inbox = Inbox(workspace, notes=self.notes)
             self.doors = Doors(workspace, self._inbox.audiences)

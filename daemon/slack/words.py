@@ -40,7 +40,8 @@ POLITE = """
 """What may stand before it and behind it, and changes nothing."""
 ASIDE = frozenset(POLITE.split())
 TRACE = re.compile(r"!trace[.?!]*", re.IGNORECASE)
-HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|trace|stop))?[.?!]*", re.IGNORECASE)
+HELP = re.compile(r"!help(?:\s+!?(?:help|memory|forget|delete|trace|stop))?[.?!]*", re.IGNORECASE)
+DELETE = re.compile(r"!delete(?:\s+(?:all\s+)?your\s+messages)?(?:\s+here)?[.?!]*", re.IGNORECASE)
 FULL_WIDTH = "\uff01"
 """An exclamation mark as some keyboards write it."""
 COMMAND = re.compile(r"![^\W\d_][\w-]{0,39}(?:\s+(?:me|\d{1,6}(?:\s*:.+)?))?", re.DOTALL)
@@ -57,7 +58,7 @@ VARIANT = "\ufe0f"
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
-Command = Literal["", "stop", "trace", "memory", "forget", "help", "unknown"]
+Command = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
 
 
 def command(message: Message, me: Me) -> Command:
@@ -74,6 +75,8 @@ def command(message: Message, me: Me) -> Command:
         return "trace"
     if HELP.fullmatch(alone):
         return "help"
+    if DELETE.fullmatch(alone):
+        return "delete"
     if COMMAND.fullmatch(alone):
         return "unknown"
     return ""

@@ -304,7 +304,7 @@ class Forgetting:
         asked = self._asked
         await self._journal.append(
             asked.thread,
-            ForgetDone(person=asked.event.person, all=not asked.event.seqs),
+            ForgetDone(person=asked.event.person, all=not asked.event.seqs, deletes=asked.event.deletes),
             key=part(self._key, "told"),
             author="core",
             closes=[asked.seq],

@@ -20,6 +20,7 @@ from daemon.kinds import (
     INNER,
     Afterthought,
     Asked,
+    DeleteDone,
     ForgetDone,
     Heard,
     InnerMessage,
@@ -162,7 +163,7 @@ def _unasked(wanted: Entry[ToSay]) -> Taken:
 def _left(journal: Reading, waiting: Inputs) -> Taken:
     """Where nobody has said anything: the end of a wait, or an afterthought."""
     for ended in _ranked(waiting, Rank.RESUME):
-        if isinstance(ended.event, ForgetDone):
+        if isinstance(ended.event, ForgetDone | DeleteDone):
             return Taken(inputs=[ended], process=REMEMBERING)
         return Taken(inputs=[ended], resumes=question_of(journal, ended))
     first = waiting[0]

@@ -24,6 +24,7 @@ from daemon.kinds import (
     Opened,
     Planned,
     Spoken,
+    ToDelete,
     ToForget,
     ToSay,
     TurnBegan,
@@ -118,10 +119,15 @@ class Voice(Scope):
         sha = await self.world.texts.enter(name, text)
         return remember(self.world.texts.read(sha))
 
-    async def forget(self, person: str, seqs: Sequence[int]) -> None:
+    async def forget(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
         """This person wants these notes forgotten, or (none) all that there is of them, and at once."""
-        await self.once(ToForget(person=person, seqs=tuple(seqs)))
+        await self.once(ToForget(person=person, seqs=tuple(seqs), deletes=deletes))
         self.world.to_forget.set()
+
+    async def delete_own(self, person: str) -> None:
+        """This person wants what the soul said in this DM of theirs deleted from Slack."""
+        await self.once(ToDelete(person=person))
+        self.world.to_delete.set()
 
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this event, or read back the one that a former run left."""

@@ -53,3 +53,5 @@ class World:
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
     to_forget: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants something forgotten."""
+    to_delete: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when somebody wants messages of the soul's deleted."""

@@ -170,6 +170,8 @@ def _checked(markdown: str) -> str:
 def _own(call: Call, error: str) -> tuple[Channel, Message]:
     channel = call.channel()
     message = find(call.db, channel.id, call.need("ts"))
+    if message.body.get("subtype") == TOMBSTONE["subtype"]:
+        raise Refused("message_not_found")
     if message.body["user"] != call.user:
         raise Refused(error)
     return channel, message

@@ -65,7 +65,7 @@ async def test_what_the_rehearsed_workspace_forgets_goes_from_the_chat(
         await page.goto(here.url)
         await expect(page.locator("#messages")).to_contain_text("A secret.")
         forget(here.world.workspace, ALICE.id, here.world.workspace.clock.now())
-        await expect(page.locator("#messages")).to_contain_text("This message was deleted.")
+        await expect(page.locator("#messages")).to_contain_text("Say something to Claudius")
         await expect(page.locator("#messages")).not_to_contain_text("A secret.")
 
 

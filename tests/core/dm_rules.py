@@ -82,8 +82,10 @@ FORGOTTEN = (
     rule(
         "what is confirmed is recorded before anything is said of it",
         "processes/remembering.py",
-        '        await turn.forget(person, seqs)\n        await _tell(turn, "forgetting")\n',
-        '        await _tell(turn, "forgetting")\n        await turn.forget(person, seqs)\n',
+        "        await turn.forget(person, seqs, deletes=answer == BOTH)\n"
+        '        await _tell(turn, "forgetting")\n',
+        '        await _tell(turn, "forgetting")\n'
+        "        await turn.forget(person, seqs, deletes=answer == BOTH)\n",
         CONFIRMED,
     ),
     rule(

@@ -93,7 +93,8 @@ async def test_nothing_is_left_of_what_they_said_and_all_goes_on(stage: Stage) -
     assert "catamaran" in told, "Bob's memory stays"
     asked, begun, done = await stage.answers(ALICE, root)
     assert "cannot reach" in asked
-    assert "Slack itself, backups and exports" in done
+    assert "In Slack all stands as before" in done
+    assert "cannot reach stays where it is: backups and exports" in done
     assert "when it is done" in begun
 
 

@@ -10,6 +10,8 @@ const MOST = 50;
 const MENTION = /<@([A-Z0-9]+)(?:\|[^<>]*)?>/;
 /** A name that is none: who could not be asked for theirs was written down by their id. */
 const ID = /^[UWB][A-Z0-9]{6,}$/;
+/** The ids that the daemon can be asked about: one that is none would spoil the answer about all others. */
+const ASKABLE = /^[A-Z0-9]{2,20}$/;
 
 const names = new Map();
 /** What waits for a name, by id: it is given that. */
@@ -30,7 +32,8 @@ export function called(id, sign = "", nobody = NOBODY) {
   const node = el("span", {}, `${sign}…`);
   const write = (name) => void (node.textContent = name ? `${sign}${name}` : nobody);
   if (names.has(id)) write(names.get(id));
-  else wait(id, write);
+  else if (ASKABLE.test(id)) wait(id, write);
+  else write("");
   return node;
 }
 
@@ -64,6 +67,7 @@ function wait(id, write) {
 async function inquire() {
   due = 0;
   const ids = [...waiting.keys()].slice(0, MOST);
+  if (!ids.length) return; // an entry that came meanwhile has named them
   const told = await ask(`/console/names?${new URLSearchParams({ of: ids.join(",") })}`);
   learn(told.names ?? {});
   for (const id of ids) settle(id, "");

@@ -3,6 +3,7 @@
 import { dayBars } from "./bars.js";
 import { el, redraw } from "./dom.js";
 import { cents, count, money, several } from "./format.js";
+import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
@@ -52,8 +53,9 @@ export class Costs {
     );
   }
 
-  thread({ thread, place, began }) {
-    const words = [el("b", {}, place || "A thread"), began && [" ", oneLine(began)]];
+  thread({ thread, place, began, forgotten }) {
+    const said = forgotten ? FORGOTTEN : began && oneLine(began);
+    const words = [el("b", {}, place || "A thread"), said && [" ", said]];
     return el("button", { type: "button", className: "link", dataset: { key: thread }, onclick: () => this.onThread(thread) }, words);
   }
 }

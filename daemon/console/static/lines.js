@@ -21,8 +21,14 @@ const seqs = (list) => (list ?? []).map((seq) => `#${seq}`).join(", ");
  */
 export function line(entry) {
   const known = KINDS[entry.kind];
-  return known ? known(entry.body, entry) : step(entry.kind, JSON.stringify(entry.body));
+  const told = known ? known(entry.body, entry) : step(entry.kind, JSON.stringify(entry.body));
+  return entry.forgotten ? { ...step(WERE[entry.kind] ?? told.word, FORGOTTEN), tone: "dim" } : told;
 }
+
+/** What stands where words were that are forgotten. */
+export const FORGOTTEN = "forgotten";
+/** What is not so any more once it is forgotten. */
+const WERE = { "turn-ended": "ends the turn", waiting: "waited", asked: "asked", spoken: "said", outage: "waited for the model" };
 
 const step = (word, ...nodes) => ({ weight: "step", word, nodes });
 const event = (word, ...nodes) => ({ weight: "event", word, nodes });
@@ -132,6 +138,10 @@ const KINDS = {
   forgotten: ({ seqs: gone, why }) => step("forgets", [several(gone.length, "entry").replace("entrys", "entries"), why].filter(Boolean).join(": ")),
   erased: () => step("has nothing of it left in its journal"),
   "forget-done": () => step("has forgotten, and is to say so"),
+  "to-delete": () => step("is to delete what it said in a DM"),
+  "deletion-listed": ({ messages, whole }) => step("lists what it is to delete", `${several(messages.length, "message")}${whole === false ? ", and there may be more" : ""}`),
+  "deleted-some": (body) => step("deletes from Slack", deletion(body)),
+  "delete-done": (body) => step("has deleted what it said, and is to say so", deletion(body)),
   "process-started": ({ name }) => step("starts a program", el("b", {}, name)),
   "process-stop": ({ process }) => step("wants a program to end", `#${process}`),
   "process-ended": ({ name, status, result }) => event(`its program ${name} ${statusWord(status)}`, quote("heard brief", result)),
@@ -139,6 +149,8 @@ const KINDS = {
   "said-out": ({ outcome }) => step("hears what became of it", SAID[outcome] ?? outcome),
   "reading-ended": (body) => (body.reason === "unreadable" ? step("could read nothing", body.answer) : step("has read", readingTold(body))),
 };
+
+const deletion = ({ deleted, left, why }) => `${several(deleted, "message")}${left ? `; ${left} could not be (${why})` : ""}`;
 
 function tick(body) {
   const made = body.commands?.length ? several(body.commands.length, "command") : "";

@@ -20,7 +20,7 @@ import { Workspace } from "./workspace.js";
 const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
 const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health" };
 /** What these entries are changes what stands in the header. */
-const TOLD = new Set(["model-call", "asked", "answered", "withdrawn", "turn-ended"]);
+const TOLD = new Set(["model-call", "asked", "answered", "withdrawn", "turn-ended", "forgotten"]);
 /** What stands there where there is neither a link nor a local workspace. */
 const HOME = "threads";
 /** Milliseconds after which the header is looked at again, though nothing was written: a model may be away. */

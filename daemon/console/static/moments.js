@@ -17,7 +17,7 @@ const MOMENT = 0.05;
 const BEGINNINGS = {
   timer: "A reminder", afterthought: "An afterthought", "tick-due": "Inner life", "self-call": "Goes on by itself",
   "process-ended": "A program ended", woke: "Goes back to it", reminder: "Comes back to it", "inner-began": "Inner life",
-  cancel: "Is told to end", "forget-done": "Has forgotten", wish: "A branch wants something", relayed: "An answer comes",
+  cancel: "Is told to end", "forget-done": "Has forgotten", "delete-done": "Has deleted what it said", wish: "A branch wants something", relayed: "An answer comes",
 };
 
 /** What a turn, or something that waits, is called. */
@@ -25,6 +25,7 @@ export function title({ heard, entry, id }) {
   const first = entry ?? heard?.[0];
   if (!first) return id === INNER ? "Inner life" : "A turn";
   const { kind, body } = first;
+  if (first.forgotten) return "Forgotten";
   if (kind === "inner-message") return fromWithin(heard.map((one) => one.body.sender ?? ""), id);
   return body.name && kind !== "process-ended" ? whoIs(body) : (BEGINNINGS[kind] ?? "A turn");
 }
@@ -71,7 +72,7 @@ export function momentView({ part, entry, done, run }, before, under = null) {
     "div",
     { className: before?.part === part ? "moment again" : "moment", dataset: { part, seq: entry.seq, kind: entry.kind } },
     el("span", { className: "part-name" }, el("span", {}, part), long > MOMENT && el("small", {}, seconds(long))),
-    el("div", { className: "what" }, under ?? (CONTENTS[entry.kind] ?? plainly)(entry, done)),
+    el("div", { className: "what" }, under ?? (entry.forgotten ? plainly : (CONTENTS[entry.kind] ?? plainly))(entry, done)),
   );
 }
 

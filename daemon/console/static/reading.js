@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { count, full, price, several, whenExactly } from "./format.js";
 import { coreWords } from "./core.js";
-import { quote } from "./lines.js";
+import { FORGOTTEN, quote } from "./lines.js";
 import { readingEnd, trouble } from "./outcomes.js";
 
 /** So many readings below one begin unfolded. */
@@ -60,8 +60,8 @@ export class ReadingView extends Fold {
   }
 
   look() {
-    const { began, at, state } = this.node;
-    this.name.textContent = began?.question ?? "Its beginning is not in sight.";
+    const { began, forgotten, at, state } = this.node;
+    this.name.textContent = forgotten ? FORGOTTEN : (began?.question ?? "Its beginning is not in sight.");
     this.name.title = began?.question ?? "";
     this.show(state);
     const time = el("time", { title: full(at) }, whenExactly(at));

@@ -77,6 +77,7 @@ class Reading {
     this.number = parent ? (this.root.below += 1) : 0;
     this.below = 0;
     this.began = null;
+    this.forgotten = false;
     this.ended = null;
     this.halted = "";
     this.rounds = 0;
@@ -97,6 +98,7 @@ class Reading {
   /** "answered", "partial" …; without an end of its own it stands as what it stands in. */
   get state() {
     if (this.ended) return readingEnd(this.ended).state;
+    if (this.forgotten) return FORGOTTEN;
     if (!this.parent) return this.halted || "reading";
     const around = this.parent.state;
     return around === "running" ? "reading" : around === WAITS ? WAITS : BROKEN;
@@ -150,13 +152,15 @@ class Cell {
   }
 }
 
+const FORGOTTEN = "forgotten";
 const WAITS = "waits";
 const BROKEN = "broken off";
 
 /** What each kind of entry does to its reading. */
 const STEPS = {
-  reading: (reading, { body }) => {
+  reading: (reading, { body, forgotten }) => {
     reading.began = body;
+    reading.forgotten = Boolean(forgotten);
     return reading.lineage();
   },
   "model-call": (reading, entry) => {

@@ -94,19 +94,23 @@ class Node {
   }
 }
 
-const ENDED = new Set(["completed", "failed", "cancelled", "limited"]);
+const ENDED = new Set(["completed", "failed", "cancelled", "limited", "forgotten"]);
 
 /** What an entry says about its thread; each may name more threads that look different now. */
 const STATES = {
   thread: (node, { body }) => void (node.place = body.place),
-  message: (node, { body }) => void (node.last = `${body.name === body.user ? `<@${body.user}>` : body.name}: ${body.text}`),
+  message: (node, { body, forgotten }) => void (node.last = forgotten ? "forgotten" : `${body.name === body.user ? `<@${body.user}>` : body.name}: ${body.text}`),
   "self-call": (node, { body }) => void (node.last = body.text),
   "inner-message": (node, { body }) => void (node.last ||= body.text),
   plan: (node, { body }) => void (node.plan = body),
   "turn-began": (node) => turn(node, "thinking"),
   "turn-resumed": (node) => turn(node, "thinking"),
   "turn-ended": (node) => turn(node, node.parent ? "waiting" : ""),
-  "thread-spawned": (_, { body }, thoughts) => [thoughts.node(body.thread)],
+  "thread-spawned": (_, { body, forgotten }, thoughts) => {
+    const branch = thoughts.node(body.thread);
+    if (forgotten) branch.state = "forgotten";
+    return [branch];
+  },
   "thread-ended": (node, { body }) => {
     node.state = body.status;
     node.last = String(body.result ?? "") || node.last;

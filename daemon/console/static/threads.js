@@ -3,6 +3,7 @@
 import { avatar } from "./avatar.js";
 import { announce, el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
+import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
@@ -162,7 +163,7 @@ export class Threads {
         "span",
         { className: "what" },
         el("span", { className: "who" }, ...speakers(thread), el("span", { className: "where" }, thread.where === "dm" ? "Direct message" : thread.place)),
-        el("span", { className: "began" }, thread.began ? oneLine(thread.began) : "The soul spoke first."),
+        began(thread),
         thread.said && el("span", { className: "said" }, oneLine(thread.said)),
         el("span", { className: "facts" }, facts(thread)),
       ),
@@ -190,15 +191,21 @@ export class Threads {
 }
 
 /** Who asked, and who else spoke to the soul: no more than a few names, all of them for whoever points at it. */
-function speakers({ asker, people }) {
+function speakers({ asker, people, forgotten }) {
   const others = people.filter(({ id }) => id !== asker?.id).map(({ name }) => name);
   const named = others.length > FEW ? [...others.slice(0, FEW - 1), several(others.length - FEW + 1, "other")] : others;
-  const did = asker ? "asked" : "spoke first";
+  const did = asker ? "asked" : forgotten ? "took part" : "spoke first";
   const rest = named.length ? `${did}; ${sentence(named)} joined` : did;
-  return [el("b", {}, asker?.name ?? "The soul"), el("span", { className: "joined", title: others.length > FEW ? sentence(others) : null }, rest)];
+  return [el("b", {}, asker?.name ?? (forgotten ? "Somebody" : "The soul")), el("span", { className: "joined", title: others.length > FEW ? sentence(others) : null }, rest)];
 }
 
 const sentence = (names) => new Intl.ListFormat("en").format(names);
+
+/** The words that it began with. */
+function began({ began, forgotten }) {
+  if (forgotten) return el("span", { className: "began gone" }, FORGOTTEN);
+  return el("span", { className: "began" }, began ? oneLine(began) : "The soul spoke first.");
+}
 
 /** What is to be known of it at a glance. */
 function facts(thread) {

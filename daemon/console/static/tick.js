@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { full, price, several, whenExactly } from "./format.js";
-import { quote } from "./lines.js";
+import { FORGOTTEN, quote } from "./lines.js";
 import { commandAbout, commandWords, CONTEXTS, reflexWords, thoughtIn, tickWord } from "./musings.js";
 import { trouble } from "./outcomes.js";
 import { ask } from "./reach.js";
@@ -43,8 +43,8 @@ export class TickView extends Fold {
     const answer = tick.calls.find(({ seq }) => seq === tick.answer);
     this.call = answer ?? tick.calls.findLast(({ name }) => name === "tick");
     this.item.dataset.outcome = tick.outcome;
-    this.name.textContent = thoughtIn(answer?.text).split("\n")[0] || this.why();
-    this.state.textContent = tickWord(tick.outcome);
+    this.name.textContent = tick.forgotten ? FORGOTTEN : thoughtIn(answer?.text).split("\n")[0] || this.why();
+    this.state.textContent = tick.forgotten ? "" : tickWord(tick.outcome);
     const time = el("time", { title: full(tick.at) }, whenExactly(tick.at));
     this.top.append(el("p", { className: "figures" }, el("span", {}, this.figures()), time));
     this.draw();

@@ -14,18 +14,23 @@ const MOST_MOMENTS = 200;
 /** What a thread is to answer: it waits until a turn takes it up. */
 const INPUTS = new Set([
   "message", "stop", "answer", "timer", "wish", "relayed", "self-call", "inner-message", "afterthought", "woke", "reminder",
-  "cancel", "tick-due", "inner-began", "process-ended", "forget-done",
+  "cancel", "tick-due", "inner-began", "process-ended", "forget-done", "delete-done",
 ]);
 /** Of these it is worth showing that they wait. */
 const WAITS = new Set(["message", "stop", "answer", "timer", "process-ended"]);
+/** While one of these is open its execution waits. */
+const AWAITED = new Set(["asked", "waiting"]);
 /** What happens outside of turns and is worth a line. */
 const BESIDE = new Set(["life-began", "life-ended", "heard", "noticed", "fault", "unbegun", "forgotten", "clock"]);
+
+/** How the key of what an execution records begins. */
+const EXECUTION = /^.*?@\d+/;
 
 /** To which part of its turn an entry belongs; what is not named here is machinery. */
 const PARTS = {
   transition: "chose", "self-call": "chose",
   action: "did", remembered: "did", person: "did", "context-cleared": "did", plan: "did", command: "did", "notes-shown": "did",
-  corrected: "did", "to-forget": "did", "process-started": "did", "to-say": "did", intent: "did", log: "did",
+  corrected: "did", "to-forget": "did", "to-delete": "did", "process-started": "did", "to-say": "did", intent: "did", log: "did",
   spoken: "said", asked: "said", "thread-ended": "said",
   "attempt-failed": "trouble", restarted: "trouble", outage: "trouble", "outage-ended": "trouble", "given-up": "trouble",
   limit: "trouble", "last-words": "trouble", "turn-resumed": "trouble", unsaid: "trouble", "card-missed": "trouble",
@@ -39,16 +44,53 @@ export class Turns {
     this.branches = new Map();
     this.bySeq = new Map();
     this.waiting = new Map();
+    this.executions = new Map();
+    this.awaited = new Map();
   }
 
   /** Take an entry in; returns the turns and branches that look different now. */
   take(entry) {
+    return [...this.settle(entry), ...this.place(entry)];
+  }
+
+  /** What was awaited and is closed by this entry is so no more; whoever waits looks different then. */
+  settle({ closes }) {
+    const settled = [];
+    for (const seq of closes ?? []) {
+      const execution = this.awaited.get(seq);
+      if (!execution) continue;
+      this.awaited.delete(seq);
+      execution.open.delete(seq);
+      settled.push(...(execution.last?.lineage() ?? []));
+    }
+    return settled;
+  }
+
+  /** What goes on under this key, over several turns: what it waits for, and its latest turn. `known`: does the page
+      hold what it asked? */
+  execution(key) {
+    const [id] = EXECUTION.exec(key) ?? [key];
+    if (!this.executions.has(id)) this.executions.set(id, { open: new Set(), known: false, last: null });
+    return this.executions.get(id);
+  }
+
+  await({ seq, key, forgotten }) {
+    const execution = this.execution(key);
+    execution.known = true;
+    if (forgotten) return;
+    execution.open.add(seq);
+    this.awaited.set(seq, execution);
+  }
+
+  place(entry) {
+    if (entry.kind === "forgotten") this.close(entry.closes);
     if (BESIDE.has(entry.kind)) return this.put(new Beside(entry));
     if (!entry.thread.startsWith("sess-")) return [];
     const thread = this.thread(entry.thread);
     if (entry.kind === "undeliverable") this.close(entry.closes);
     if (entry.kind === "thread") thread.place = entry.body.place;
     if (entry.kind === "turn-began") return this.begin(thread, entry);
+    if (AWAITED.has(entry.kind)) this.await(entry);
     const turn = this.turnOf(thread, entry);
     const came = INPUTS.has(entry.kind) ? this.wait(thread, entry) : [];
     if (!turn) return came;
@@ -71,13 +113,15 @@ export class Turns {
     if (INPUTS.has(entry.kind) && entry.kind !== "self-call") return null;
     const turn = thread.now ?? this.bySeq.get(entry.cause);
     if (turn || thread.last || !entry.key.startsWith(`${entry.thread}@`)) return turn ?? null;
-    thread.now = new Turn(thread, null, entry); // it began further back than what the page holds
+    thread.now = new Turn(thread, null, entry, this.execution(entry.key)); // it began further back than what the page holds
     this.stand(thread.now);
     return thread.now;
   }
 
   begin(thread, entry) {
-    const turn = new Turn(thread, entry, entry);
+    const execution = this.execution(entry.body.execution || entry.key);
+    const before = execution.last?.lineage() ?? [];
+    const turn = new Turn(thread, entry, entry, execution);
     const inputs = entry.body.inputs.map((seq) => this.waiting.get(seq)).filter(Boolean);
     for (const { entry: input, node } of inputs) {
       this.drop(node);
@@ -88,7 +132,7 @@ export class Turns {
     turn.keep(entry);
     this.bySeq.set(entry.seq, turn);
     thread.now = turn;
-    return this.stand(turn);
+    return [...before, ...this.stand(turn)];
   }
 
   /** Under the branch whose thread it is of; where nobody knows that, at the top. */
@@ -116,7 +160,7 @@ export class Turns {
 
   /** Nobody has taken it up yet. */
   wait(thread, entry) {
-    const node = WAITS.has(entry.kind) && !above(entry.thread) ? new Waiting(thread, entry) : null;
+    const node = WAITS.has(entry.kind) && !entry.forgotten && !above(entry.thread) ? new Waiting(thread, entry) : null;
     this.waiting.set(entry.seq, { entry, node });
     return node ? this.put(node) : [];
   }
@@ -170,8 +214,10 @@ class Waiting extends Beside {
 
 /** `moments` are {part, entry, done, branch, run}: the parts of the turn, in their order. */
 class Turn extends Node {
-  constructor(thread, began, first) {
+  constructor(thread, began, first, execution) {
     super(first);
+    this.execution = execution;
+    execution.last = this;
     this.thread = thread;
     this.before = thread.last;
     thread.last = this;
@@ -192,7 +238,14 @@ class Turn extends Node {
   /** "thinking", "waits", "stopped" …; empty where it simply ended. */
   get state() {
     if (!this.ended) return this.began && this.thread.now === this ? "thinking" : "";
-    return ENDS[this.ended.body.outcome] ?? "";
+    const { outcome } = this.ended.body;
+    return outcome === "suspended" && !this.waits ? "" : (ENDS[outcome] ?? "");
+  }
+
+  /** Is what it asked still to be answered? Not where that was answered, withdrawn or forgotten. */
+  get waits() {
+    const { open, known, last } = this.execution;
+    return last === this && !this.ended.forgotten && (open.size > 0 || !known);
   }
 
   get seconds() {
@@ -247,6 +300,7 @@ class Branch extends Node {
     this.id = entry.body.thread;
     this.parent = parent;
     this.number = parent.begunBranches += 1;
+    this.forgotten = Boolean(entry.forgotten);
     this.turns = [];
     this.ended = null;
     this.spent = { calls: 0, cost: 0, worth: 0 };
@@ -254,6 +308,7 @@ class Branch extends Node {
 
   get state() {
     if (this.ended) return this.ended.body.status;
+    if (this.forgotten) return "forgotten";
     return this.turns.at(-1)?.state === "thinking" ? "thinking" : "waits";
   }
 

@@ -1,0 +1,131 @@
+"""Deletes what the soul said in a DM, for the person whose DM it is (`to-delete`), beside all else.
+
+What is begun is seen through whatever happens: which messages these are is recorded first, then each few of
+them that are gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self, cast
+
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.engine.keys import part
+from daemon.errors import SpeechFailed
+from daemon.kinds import DeleteDone, DeletedSome, DeletionListed, ToDelete
+from daemon.knowledge.forgotten import confirmed
+from daemon.ports import Clock, OwnMessages
+
+CHUNK = 25
+"""Messages after which it is recorded how far it came."""
+PAUSE = 30.0
+"""Seconds until it is tried again."""
+
+log = logging.getLogger(__name__)
+
+
+class Deleter:
+    """While inside, what is to be deleted is: at its begin, and whenever `wanted` is set. `wake` is told of a
+    thread for which something has come."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        wake: Callable[[str], None],
+        wanted: asyncio.Event,
+        messages: OwnMessages,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._wake = wake
+        self._wanted = wanted
+        self._messages = messages
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._for_ever(), name="deleting")
+        self._task.add_done_callback(_ended)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _for_ever(self) -> None:
+        while True:
+            self._wanted.clear()
+            try:
+                await self._delete_all()
+            except (JournalError, SpeechFailed) as error:
+                log.warning("Deleting is tried again in a while. %s", error)
+                await self._clock.sleep(PAUSE)
+            else:
+                await self._wanted.wait()
+
+    async def _delete_all(self) -> None:
+        """All that is wanted. What cannot be done for one holds up nobody else; its error comes last."""
+        failed: Exception | None = None
+        for asked in self._journal.pending(ToDelete):
+            try:
+                await self._delete(asked)
+            except (JournalError, SpeechFailed) as error:
+                failed = error
+        if failed:
+            raise failed
+
+    async def _delete(self, asked: Entry[ToDelete]) -> None:
+        """Delete all that is listed; then whoever wanted it is told."""
+        listed = await self._listed(asked)
+        messages = listed.event.messages
+        found = list[DeletedSome]()
+        for start in range(0, len(messages), CHUNK):
+            found.append(await self._some(asked, start, messages[start : start + CHUNK]))
+        done = DeleteDone(
+            person=asked.event.person,
+            deleted=sum(one.deleted for one in found),
+            left=sum(one.left for one in found),
+            why=next((one.why for one in reversed(found) if one.why), ""),
+            whole=listed.event.whole,
+        )
+        key = part(asked.key, "told")
+        await self._journal.append(asked.thread, done, key=key, author="core", closes=[asked.seq])
+        self._wake(asked.thread)
+
+    async def _listed(self, asked: Entry[ToDelete]) -> Entry[DeletionListed]:
+        """Which messages these are, as it was recorded when they were first looked for."""
+        key = part(asked.key, "listed")
+        known = self._journal.get(key)
+        if known is None:
+            found = await self._messages.find(asked.thread, confirmed(self._journal, asked))
+            listed = DeletionListed(messages=tuple(found.messages), whole=found.whole)
+            known, _ = await self._journal.append(
+                asked.thread, listed, key=key, author="core", cause=asked.seq
+            )
+        return cast(Entry[DeletionListed], known)
+
+    async def _some(self, asked: Entry[ToDelete], start: int, messages: Sequence[str]) -> DeletedSome:
+        """Delete these, unless that is recorded."""
+        key = part(asked.key, f"deleted:{start}")
+        known = self._journal.get(key)
+        if known is None:
+            refused = [await self._messages.delete(asked.thread, ts) for ts in messages]
+            left = [word for word in refused if word]
+            some = DeletedSome(deleted=len(refused) - len(left), left=len(left), why=left[-1] if left else "")
+            known, _ = await self._journal.append(asked.thread, some, key=key, author="core", cause=asked.seq)
+        return cast(Entry[DeletedSome], known).event
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    """An owner reads it: what is still to be deleted waits for the next start."""
+    if task.cancelled():
+        return
+    error = task.exception()
+    if error:
+        log.critical("Deleting failed. Start the daemon anew.", exc_info=error)
