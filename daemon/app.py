@@ -150,9 +150,7 @@ async def awake(
         await enter(slack)
         world = await _world(stack, services, processes or processes_of(services, own), sandbox)
         secret = replace(settings, console_token=credentials.token)
-        clear = clearing(settings, rehearsal, here)
-        worker = await _at_work(stack, secret, world, grace, clear)
-        await enter(Deleter(journal, clock, worker.wake, world.to_delete, slack.own_messages))
+        worker = await _at_work(stack, secret, world, grace, slack, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
         await slack.connect()
         name = name_of(texts.as_it_is(SOUL))
@@ -216,7 +214,12 @@ async def _world(
 
 
 async def _at_work(
-    stack: AsyncExitStack, settings: Settings, world: World, grace: float, clear: Sequence[Clear]
+    stack: AsyncExitStack,
+    settings: Settings,
+    world: World,
+    grace: float,
+    slack: Slack,
+    clear: Sequence[Clear],
 ) -> Worker:
     """What takes turns in this world, and what goes on beside it, until the stack ends."""
     enter = stack.enter_async_context
@@ -229,6 +232,7 @@ async def _at_work(
     if settings.inner:
         await enter(supervisor_of(settings, world.journal, world.clock, worker.wake))
     await enter(Eraser(world.journal, world.clock, worker.wake, world.to_forget, clear))
+    await enter(Deleter(world.journal, world.clock, worker.wake, world.to_delete, slack.own_messages))
     return worker
 
 

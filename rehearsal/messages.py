@@ -17,11 +17,10 @@ FOREVER = 1 << 62
 """Later than any stamp."""
 TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
 """What stays of a message whose place is kept. It is seen as long as replies to it are left."""
-STANDS = "coalesce(json_extract({0}.body, '$.subtype'), '') != 'tombstone'"
+STANDS = "coalesce(json_extract(message.body, '$.subtype'), '') != 'tombstone'"
 """True for the message of a row that is no tombstone."""
-ANSWERED = f"""exists (select 1 from message reply where reply.channel = message.channel
-            and reply.thread = message.stamp and {STANDS.format("reply")})"""
-SEEN = f"({STANDS.format('message')} or {ANSWERED})"
+SEEN = f"""({STANDS} or exists (select 1 from message reply where reply.channel = message.channel
+  and reply.thread = message.stamp and coalesce(json_extract(reply.body, '$.subtype'), '') != 'tombstone'))"""
 PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
 
 
@@ -92,7 +91,7 @@ def history(db: sqlite3.Connection, channel: str, oldest: int, latest: int, limi
 def replies(db: sqlite3.Connection, root: Message, oldest: int, latest: int, limit: int) -> list[Message]:
     """The replies to a message, oldest first, strictly between the two stamps."""
     sql = f"""{COLUMNS} where channel = ? and thread = ? and stamp > ? and stamp < ?
-              and {STANDS.format("message")} order by stamp limit ?"""
+              and {STANDS} order by stamp limit ?"""
     rows = db.execute(sql, (root.channel, root.stamp, oldest, latest, limit))
     return [_message(row) for row in rows]
 
@@ -116,7 +115,7 @@ def message_json(db: sqlite3.Connection, message: Message, metadata: bool = Fals
 
 def _thread(db: sqlite3.Connection, root: Message) -> dict[str, Any]:
     sql = f"""select stamp, json_extract(body, '$.user') from message
-              where channel = ? and thread = ? and {STANDS.format("message")} order by stamp"""
+              where channel = ? and thread = ? and {STANDS} order by stamp"""
     rows = db.execute(sql, (root.channel, root.stamp)).fetchall()
     if not rows:
         return {}
