@@ -29,11 +29,11 @@ def cut(text: str, most: int = MOST) -> str:
 
 
 def observation(execution: Execution) -> str:
-    """What came of a cell, for the model that wrote it."""
+    """What came of a cell, for the model that wrote it: as in a notebook, what it printed and its value."""
     shown = []
     if execution.stdout:
         shown.append(execution.stdout.rstrip("\n"))
-    elif execution.value is not None:
+    if execution.value is not None:
         shown.append(plainly(execution.value))
     if execution.stderr:
         shown.append(f"stderr: {execution.stderr.rstrip()}")

@@ -1,7 +1,7 @@
 """What stands in an answer of a model that reads: cells of code, or its final words. Pure.
 
-The dialects of the public implementations count alike: fences of `repl` or `python`, and a final answer as
-FINAL(…), FINAL_VAR(…) or SUBMIT(…).
+The dialects of the public implementations count alike: fences of `repl` or `python`, also on a single line,
+and a final answer as FINAL(…), FINAL_VAR(…), SUBMIT(…) or "Final Answer: …".
 """
 
 from __future__ import annotations
@@ -9,19 +9,30 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
 FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+)[^`]*+)$")
 """Gives nothing back that it has taken: so it takes no longer than the line is."""
+INLINE = re.compile(
+    r"(?<!`)(?P<ticks>`{3,}+)(?P<language>[\w+-]++)[ \t]++"
+    r"(?P<code>(?:(?!(?P=ticks)).){1,4000}+)(?P=ticks)(?!`)"
+)
+"""A whole block on one line."""
+BEFORE_INLINE = re.compile(r"[-*+]?|\d{1,9}\)|.*[.:;!?…][*_]{0,3}")
+"""What may stand before such a block: whole sentences, or a list's mark; else it is part of a sentence."""
+TITLE = re.compile(r"(?!(?:import|from)\s)[\w\s.,/:#-]*+|[({\[].*+")
+"""Words after the language of a fence that are no code."""
 LINE = re.compile(r"\r\n|\r|\n")
 """Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
 OPEN_STRING = "unterminated triple-quoted"
 """How Python begins to say of a string, formatted or not, that it is never closed."""
 MOST_FENCES = 50
 """Fences within strings of one cell that are looked at."""
+MOST_GLUED = 10
+"""Lines of one cell that end with a fence, and are tried as its end; and cells for which that is done."""
 BRACKETS = re.compile(r"[()]")
 LAST = re.compile(r"\)[ \t]*$", re.MULTILINE)
 TRIES = 50
@@ -29,6 +40,12 @@ TRIES = 50
 FAR = 500
 """Lines after its first in which a final answer ends."""
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
+LABEL = re.compile(
+    r"[ ]{0,3}(?P<heading>\#{1,6}[ \t]+)?(?P<marks>[*_]{0,3})final[ \t]+answer"
+    r"(?P<shut>[*_]{0,3})[ \t]*(?:[:\uff1a](?P<closed>[*_]{0,3})(?P<rest>.*))?$",
+    re.IGNORECASE,
+)
+"""A line that begins a final answer in prose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +63,15 @@ class Written:
 
 
 def written(text: str, *, whole: bool = True) -> Written:
-    """What stands in this answer. A cell that is not closed counts only where the answer is `whole`."""
-    cells, prose = _split(text, whole)
+    """What stands in this answer. What is not closed counts only where the answer is `whole`."""
+    lines = LINE.split(text)
+    cells, prose = _split(lines, whole)
     if cells:
         return Written(cells=tuple(cells))
-    found = list(dict.fromkeys(_finals(prose)))
+    finals = _finals([*prose.values()])
+    if whole and not finals:
+        finals = _labelled(lines, prose)
+    found = list(dict.fromkeys(finals))
     if len(found) != 1:
         return Written(finals=len(found))
     name, content = found[0]
@@ -59,24 +80,66 @@ def written(text: str, *, whole: bool = True) -> Written:
     return Written(final=_unquoted(content), finals=1)
 
 
-def _split(text: str, whole: bool) -> tuple[list[str], list[str]]:
-    """The cells, and the lines that stand in no fence."""
+def _split(lines: Sequence[str], whole: bool) -> tuple[list[str], dict[int, str]]:
+    """The cells, and the lines that stand in no fence, by their places."""
     cells: list[str] = []
-    prose: list[str] = []
-    lines = LINE.split(text)
+    prose: dict[int, str] = {}
     at = 0
     while at < len(lines):
         fence = FENCE.match(lines[at])
         at += 1
         if not fence:
-            prose.append(lines[at - 1])
+            inline = _inline_cells(lines[at - 1])
+            cells += inline
+            if not inline:
+                prose[at - 1] = lines[at - 1]
             continue
         is_code = fence["language"].lower() in LANGUAGES
         end = _end_of_block(lines, at, fence["ticks"], is_code=is_code)
-        if is_code and (whole or end < len(lines)):
-            cells.append("\n".join(lines[at:end]))
+        glued = None
+        if is_code and len(cells) < MOST_GLUED:
+            glued = _glued_cell(lines[at:end], fence["ticks"])
+        if glued:
+            cells.append("\n".join(glued))
+            end = at + len(glued) - 1
+        elif is_code and (whole or end < len(lines)):
+            cells.append("\n".join([*_code_of_fence(fence, lines[at:end]), *lines[at:end]]))
         at = end + 1
     return [cell for cell in cells if cell.strip()], prose
+
+
+def _inline_cells(line: str) -> list[str]:
+    """Return the code of the blocks that end this line, unless they are part of a sentence."""
+    cells: list[str] = []
+    end = len(line)
+    for block in reversed([*INLINE.finditer(line)]):
+        if block["language"].lower() not in LANGUAGES or line[block.end() : end].strip():
+            break
+        cells.append(block["code"].strip())
+        end = block.start()
+    if cells and BEFORE_INLINE.fullmatch(line[:end].strip()):
+        return cells[::-1]
+    return []
+
+
+def _code_of_fence(fence: re.Match[str], block: Sequence[str]) -> list[str]:
+    """Return the code that stands in the line of the fence itself, before the rest of its block, if any."""
+    first = fence["info"].removeprefix(fence["language"]).strip()
+    if TITLE.fullmatch(first) or _fault("\n".join([first, *block])):
+        return []
+    return [first]
+
+
+def _glued_cell(block: Sequence[str], ticks: str) -> list[str] | None:
+    """Return the lines of a cell whose fence is closed at the end of its last line; None if it is not so."""
+    ends = [place for place, line in enumerate(block) if line.rstrip().endswith(ticks)]
+    if not ends or not _fault("\n".join(block)):
+        return None
+    for place in ends[:MOST_GLUED]:
+        cell = [*block[:place], block[place].rstrip().rstrip("`")]
+        if not _fault("\n".join(cell)):
+            return cell
+    return None
 
 
 def _end_of_block(lines: Sequence[str], start: int, ticks: str, *, is_code: bool) -> int:
@@ -133,6 +196,34 @@ def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
         found.append((begun["name"], content.strip()))
         at += 1 + content.count("\n")
     return found
+
+
+def _labelled(lines: Sequence[str], prose: Mapping[int, str]) -> list[tuple[str, str]]:
+    """Return each answer that a label begins, as `_finals` does. It goes on to the next label, or the end."""
+    labels = {at: label for at, line in prose.items() if (label := _label(line))}
+    found = []
+    for at, after in pairwise([*labels, len(lines)]):
+        answer = [_labelled_words(labels[at]), *lines[at + 1 : after]]
+        content = "\n".join(answer).strip()
+        found += _finals(content.split("\n")) or [("FINAL", content)]
+    return [final for final in found if final[1]]
+
+
+def _label(line: str) -> re.Match[str] | None:
+    """Return the label in this line, if it has one: without a colon only a heading or bold words are one."""
+    label = LABEL.match(line)
+    if label is None or label["rest"] is not None:
+        return label
+    is_marked = label["heading"] or (label["marks"] and label["shut"])
+    return label if is_marked else None
+
+
+def _labelled_words(label: re.Match[str]) -> str:
+    """Return what stands in the line of a label, without the end of marks that began before it."""
+    words = label["rest"] or ""
+    if label["shut"] or label["closed"]:
+        return words
+    return words.rstrip().removesuffix(label["marks"])
 
 
 def _closing(rest: str) -> int:

@@ -167,7 +167,10 @@ def test_a_long_name_is_cut() -> None:
         (Execution(value=0), "0"),
         (Execution(value="text"), "text"),
         (Execution(value=["text"]), "['text']"),
-        (Execution(stdout="printed\n", value=1), "printed"),
+        (Execution(stdout="printed\n", value=1), "printed\n1"),
+        (Execution(stdout="printed\n", value=["text"], stderr="warned"), "printed\n['text']\nstderr: warned"),
+        (Execution(stdout="printed\n", value=False), "printed\nFalse"),
+        (Execution(stdout="printed\n", value=None), "printed"),
         (
             Execution(stdout="printed\n", stderr="warned\n", error="Error: no\n"),
             "printed\nstderr: warned\nError: no",

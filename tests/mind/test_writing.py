@@ -24,6 +24,9 @@ PIECES = st.sampled_from(
         "``` py ",
         "```js",
         "```repl title",
+        "```repl x = 1```",
+        "Final Answer:",
+        "**Final answer**",
         "FINAL(",
         "FINAL_VAR(",
         "SUBMIT(",
@@ -125,6 +128,70 @@ def test_blocks_of_other_languages_do_not_run(language: str) -> None:
     assert written(f"{fenced('FINAL(no)', language)}\nFINAL(yes)") == Written(final="yes", finals=1)
 
 
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("```repl print(1)```", ["print(1)"]),
+        ("```python x=1```", ["x=1"]),
+        ("  ```Python3  x = 1; print(x)  ```  ", ["x = 1; print(x)"]),
+        ("````py s = '```'````", ["s = '```'"]),
+        (
+            "I will write code to solve sub-problem Y. ```python result = llm_query('Solve Y') ```",
+            ["result = llm_query('Solve Y')"],
+        ),
+        ("**Code:** ```repl x```", ["x"]),
+        ("- ```repl x```\n2. ```repl y```\n3) ```repl z```", ["x", "y", "z"]),
+        ("```repl x``` ```python y```", ["x", "y"]),
+        ("Then:\n```repl x```\nand that is all.", ["x"]),
+        ("```repl x```\n```repl\ny\n```\n```repl z```", ["x", "y", "z"]),
+        ("```repl x```\r\n", ["x"]),
+    ],
+)
+def test_a_block_on_one_line_is_a_cell(text: str, cells: list[str]) -> None:
+    assert written(text).cells == tuple(cells)
+    assert written(text, whole=False).cells == tuple(cells)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You could write ```python x = 1``` there.",
+        "That is what I mean by ```python x = 1```",
+        "```python x = 1``` sets it.",
+        "> ```python x = 1```",
+        "`python x = 1`",
+        "``python x = 1``",
+        "```print(1)```",
+        "``` print(1) ```",
+        "```js print(1)```",
+        "```repl```",
+        "```repl print(1)````",
+        "```text\n```repl print(1)```\n```",
+    ],
+)
+def test_code_within_a_sentence_or_in_another_block_does_not_run(text: str) -> None:
+    assert written(text) == Written()
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("```python x = 1\nprint(x)\n```", ["x = 1\nprint(x)"]),
+        ("```repl print(1)\n```", ["print(1)"]),
+        ("```python import os\nprint(os)\n```", ["import os\nprint(os)"]),
+        ("```repl\nprint(1)```", ["print(1)"]),
+        ("```repl\nx = 1\nprint(x)``` \nThen:\n```repl\nprint(2)\n```", ["x = 1\nprint(x)", "print(2)"]),
+    ],
+)
+def test_a_cell_may_share_its_lines_with_its_fences(text: str, cells: list[str]) -> None:
+    assert written(text).cells == tuple(cells)
+
+
+@pytest.mark.parametrize("title", ["title", "look.py", "{.numbered}", "(first part)", "step 1: look"])
+def test_a_title_of_a_block_is_no_code(title: str) -> None:
+    assert written(fenced("x = 1", f"python {title}")).cells == ("x = 1",)
+
+
 @given(code=CODE)
 def test_a_cell_that_is_not_closed_counts_where_the_answer_is_whole(code: str) -> None:
     text = f"I will look.\n{TICKS}repl\n{code}"
@@ -156,6 +223,59 @@ def test_a_final_answer_stands_on_a_line_of_its_own(text: str, final: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "final"),
+    [
+        ("Final Answer: 77", "77"),
+        ("I looked at all of it.\n\nfinal answer:\n77", "77"),
+        ("FINAL ANSWER\uff1a 77", "77"),
+        ("**Final Answer:** 77", "77"),
+        ("**Final Answer**: **77**", "**77**"),
+        ("**Final Answer: 77**", "77"),
+        ("__Final answer:__ a_b_", "a_b_"),
+        ("### Final Answer\n\n77\n\n- as said on line 3", "77\n\n- as said on line 3"),
+        ("**Final Answer**\n77", "77"),
+        ("   Final Answer: It is 77,\r\nor so.\r\n", "It is 77,\nor so."),
+        ("Final Answer:\n```json\n[77]\n```\nas asked.", "```json\n[77]\n```\nas asked."),
+        ("Final Answer: 'it''s", "'it''s"),
+        ("Final Answer: FINAL(77)", "77"),
+        ("Final Answer:\nFINAL('77')\nThat is all.", "77"),
+        ("Final Answer: 77\nFinal Answer: 77", "77"),
+    ],
+)
+def test_a_final_answer_may_stand_in_prose_after_its_label(text: str, final: str) -> None:
+    assert written(text) == Written(final=final, finals=1)
+
+
+def test_a_label_may_lead_to_a_variable() -> None:
+    assert written("Final Answer: FINAL_VAR(found)") == Written(variable="found", finals=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I will say Final Answer: 77 when I know it.",
+        'It said "Final Answer: 77"',
+        "> Final Answer: 77",
+        "`Final Answer: 77`",
+        "    Final Answer: 77",
+        "```\nFinal Answer: 77\n```",
+        "```text\nFinal Answer: 77",
+        "Final Answer",
+        "Final Answer:",
+        "Final Answers: 77",
+        "Final Answer is near.",
+        "Semifinal Answer: 77",
+    ],
+)
+def test_a_label_in_a_block_or_a_sentence_begins_no_answer(text: str) -> None:
+    assert written(text) == Written()
+
+
+def test_half_a_labelled_answer_is_none() -> None:
+    assert written("Final Answer: It is 77, as", whole=False) == Written()
+
+
+@pytest.mark.parametrize(
     "text",
     ["So FINAL(77)", "`FINAL(77)`", "FINALLY(77)", "FINAL (77)", "final(77)", "> FINAL(77)", "FINAL 77", ""],
 )
@@ -166,6 +286,7 @@ def test_what_only_speaks_of_one_is_none(text: str) -> None:
 def test_two_different_ones_are_none() -> None:
     assert written("FINAL(77)\nFINAL(78)") == Written(finals=2)
     assert written("FINAL(x)\nFINAL_VAR(x)") == Written(finals=2)
+    assert written("Final Answer: 77\nFinal Answer: 78") == Written(finals=2)
 
 
 @pytest.mark.parametrize("name", ["found", "'found'", '"found"'])
@@ -177,6 +298,8 @@ def test_with_a_cell_no_final_beside_it_counts() -> None:
     """The code has not run yet, so it was written without knowing."""
     assert written(f"{fenced('n = 1')}\nFINAL(77)") == Written(cells=("n = 1",))
     assert written(f"FINAL(77)\n{fenced('n = 1')}") == Written(cells=("n = 1",))
+    assert written(f"Final Answer: 77\n{fenced('n = 1')}") == Written(cells=("n = 1",))
+    assert written("```repl n = 1```\nFinal Answer: 77") == Written(cells=("n = 1",))
 
 
 LONG = 200_000
@@ -194,6 +317,13 @@ LONG_ONES = {
     "quotes": f"FINAL({chr(39) * LONG})",
     "fences": "```\n" * (LONG // 4),
     "cells": "```repl\nx\n```\n" * (LONG // 14),
+    "fences that end lines": f"```repl\n{'x```' + chr(10)}" * (LONG // 12),
+    "a cell with fences that end its lines": f"```repl\n{'(x```' + chr(10)}" + "(x```\n" * (LONG // 6),
+    "blocks on one line": "```repl x``` " * (LONG // 13),
+    "such blocks that never end": "".join(f"{'`' * n}repl x" for n in range(600, 3, -1)),
+    "labels": "Final Answer: a\n" * (LONG // 16),
+    "white space in a label": f"Final Answer{' ' * LONG}!",
+    "white space before a block": f"{' ' * LONG}! ```repl x```",
     "lines": "\n" * LONG,
     "carriage returns": "\r" * LONG,
 }

@@ -95,6 +95,8 @@ async def test_a_model_that_never_sees_the_text_finds_what_stands_in_it(stage: S
         later(cell("SUBMIT('So.')")),
         later("```python\nFINAL('So.')\n```"),
         later("I know it.\nFINAL(So.)"),
+        "I looked at all of it.\n\n**Final Answer:** So.",
+        "I say it now. ```repl FINAL('So.')```",
         "FINAL('So.')\n\nThat is all.",
     ],
 )
@@ -125,6 +127,16 @@ async def test_what_was_assigned_before_an_error_stays(stage: Stage) -> None:
     stage.model.say(cell("FINAL(kept)"))
     assert await asked(stage) == ["yes"]
     assert "NameError" in observed(stage)[0]
+
+
+@pytest.mark.parametrize("sandbox", ["monty", "cpython"])
+async def test_a_cell_that_prints_shows_its_last_value_too(stage: Stage, sandbox: str) -> None:
+    stage.model.say(cell("import statistics\nprint('the mean:')\nstatistics.mean([1, 3])"))
+    stage.model.say(cell("print('nothing more')\nNone"))
+    stage.model.say("FINAL(2)")
+    assert await asked(stage, rlm_sandbox=sandbox) == ["2"]
+    assert observed(stage) == ["the mean:\n2", "nothing more"]
+    assert "the mean:\\n2" in stage.asked()[1]
 
 
 async def test_an_observation_shows_both_ends_and_how_much_is_left_out(stage: Stage) -> None:
