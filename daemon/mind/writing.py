@@ -25,6 +25,8 @@ BEFORE_INLINE = re.compile(r"[-*+]?|\d{1,9}\)|.*[.:;!?…][*_]{0,3}")
 """What may stand before such a block: whole sentences, or a list's mark; else it is part of a sentence."""
 TITLE = re.compile(r"(?!(?:import|from)\s)[\w\s.,/:#-]*+|[({\[].*+")
 """Words after the language of a fence that are no code."""
+ATTRIBUTES = re.compile(r"(?:[\w-]++=(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'(\[{]++)\s*+)++")
+"""Words that are none either where code follows them: `title=look`."""
 LINE = re.compile(r"\r\n|\r|\n")
 """Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
 OPEN_STRING = "unterminated triple-quoted"
@@ -125,7 +127,8 @@ def _inline_cells(line: str) -> list[str]:
 def _code_of_fence(fence: re.Match[str], block: Sequence[str]) -> list[str]:
     """Return the code that stands in the line of the fence itself, before the rest of its block, if any."""
     first = fence["info"].removeprefix(fence["language"]).strip()
-    if TITLE.fullmatch(first) or _fault("\n".join([first, *block])):
+    is_title = TITLE.fullmatch(first) or (ATTRIBUTES.fullmatch(first) and "".join(block).strip())
+    if is_title or _fault("\n".join([first, *block])):
         return []
     return [first]
 

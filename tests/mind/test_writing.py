@@ -178,6 +178,8 @@ def test_code_within_a_sentence_or_in_another_block_does_not_run(text: str) -> N
     [
         ("```python x = 1\nprint(x)\n```", ["x = 1\nprint(x)"]),
         ("```repl print(1)\n```", ["print(1)"]),
+        ("```python x=1\n```", ["x=1"]),
+        ("```python x=f(1)\nx\n```", ["x=f(1)\nx"]),
         ("```python import os\nprint(os)\n```", ["import os\nprint(os)"]),
         ("```repl\nprint(1)```", ["print(1)"]),
         ("```repl\nx = 1\nprint(x)``` \nThen:\n```repl\nprint(2)\n```", ["x = 1\nprint(x)", "print(2)"]),
@@ -187,7 +189,9 @@ def test_a_cell_may_share_its_lines_with_its_fences(text: str, cells: list[str])
     assert written(text).cells == tuple(cells)
 
 
-@pytest.mark.parametrize("title", ["title", "look.py", "{.numbered}", "(first part)", "step 1: look"])
+@pytest.mark.parametrize(
+    "title", ["title", "look.py", "{.numbered}", "(first part)", "step 1: look", "title=look n='a b'"]
+)
 def test_a_title_of_a_block_is_no_code(title: str) -> None:
     assert written(fenced("x = 1", f"python {title}")).cells == ("x = 1",)
 
