@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from config import Settings
-from daemon.claude.client import Claude
+from daemon.claude.client import Claude, Tried
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
 from daemon.inner.process_folder import end_and_remove, folder_of
@@ -37,12 +37,13 @@ class Rehearsal(Protocol):
         """While inside, this application plays them. Raises OSError where it cannot be."""
 
 
-def claude_for(settings: Settings, clock: Clock, here: str) -> Claude:
-    """The model of these settings; `here` is where it is rehearsed."""
+def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> Claude:
+    """The model of these settings; `here` is where it is rehearsed, `tried` is told of tries that failed."""
     models = models_of(settings)
     if settings.claude == "real":
         key, url = settings.anthropic_api_key, settings.anthropic_base_url
-        return Claude(api_key=key, base_url=url, models=models, clock=clock, table=settings.table)
+        table = settings.table
+        return Claude(api_key=key, base_url=url, models=models, clock=clock, table=table, tried=tried)
     return Claude(
         api_key="rehearsal",
         base_url=here,

@@ -39,10 +39,13 @@ class Reply:
     """How a model call ended.
 
     `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
-    `over-budget`: it was never sent. `cancelled`: someone stopped the soul. `failed`: no usable answer;
+    `over-budget`: it was never sent. `cancelled`: someone stopped the soul, or (with the failure `time`) the
+    time of the reading was over that it is part of. `failed`: no usable answer;
     `failure` is one word:
     unreachable, overloaded, rate-limited, bad-request, too-long, broken-stream, server-error; or, where the
     account is at fault and not the request: unauthorized, no-credit, forbidden, unknown-model.
+    `cause` is what the network or the server did, in a few words for the owner; `after` the seconds for which
+    it wants to be left alone.
     Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
     `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
     money are those of all `tries`.
@@ -53,6 +56,8 @@ class Reply:
     text: str = ""
     stop_reason: str | None = None
     failure: str = ""
+    cause: str = ""
+    after: float = 0.0
     usage: Usage = field(default_factory=Usage)
     cost: float = 0.0
     worth: float = 0.0

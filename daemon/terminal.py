@@ -18,7 +18,6 @@ from typing import Any, TextIO
 
 from config import KEY_HINT, Settings
 from daemon.behaviour import readings_of
-from daemon.claude.client import Claude
 from daemon.connections import claude_for, models_of, sandboxes_for
 from daemon.documents.citing import check
 from daemon.documents.document import Document, DocumentError
@@ -38,7 +37,7 @@ from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.wording import catalogue
-from daemon.ports import Earlier, Open, Page, Posted
+from daemon.ports import LLM, Clock, Earlier, Open, Page, Posted
 from daemon.printable import one_line
 from daemon.private import READS
 from daemon.process import Process, Turn
@@ -52,6 +51,7 @@ from daemon.soul.soul_program import Soul
 from daemon.soul.texts import Texts
 from daemon.soul.voice import TERMINAL
 from daemon.soul.world import World
+from daemon.terminal_model import TerminalModel, Tries
 
 ANSWERED, FAILED, PARTIAL = 0, 1, 2
 """Exit statuses."""
@@ -69,6 +69,8 @@ ALONE = "context"
 """What a single file is called by programs, and so in citations."""
 JOINED = re.compile("[^\u200c\u200d]+")
 """What stands between joiners, which nobody sees, and without which many scripts and emojis read wrong."""
+GRACE = 0.5
+"""Seconds that the reading gets to end when it is left: what is half done goes on when it is asked again."""
 BAR = 24
 """Characters of the bar that shows how many of its rounds are over."""
 REASONS = {
@@ -89,6 +91,7 @@ async def read(
     question: str,
     place: Path | None = None,
     open: Open | None = None,
+    clock: Clock | None = None,
 ) -> int:
     """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
 
@@ -112,7 +115,7 @@ async def read(
     asked = Asked(documents=documents, question=writable(question))
     async with sandboxes_for(settings) as sandboxes:
         where = _at(place, asked) if place else _place(settings, asked)
-        ended = await _read(settings, where, asked, open or sandboxes.open)
+        ended = await _read(settings, where, asked, open or sandboxes.open, clock or SystemClock())
     return _told(ended, documents)
 
 
@@ -148,8 +151,11 @@ class Asked:
         return turn.memory
 
 
-def _told(ended: ReadingEnded | None, documents: Sequence[Document]) -> int:
-    """Print what the reading came to; returns the status."""
+def _told(ended: ReadingEnded | str | None, documents: Sequence[Document]) -> int:
+    """Print what the reading came to, or why no model answers; returns the status."""
+    if isinstance(ended, str):
+        print(one_line(f"No model answered: {ended}"), file=sys.stderr)
+        return FAILED
     if ended is None:
         print("Nothing came of it: its journal says why.", file=sys.stderr)
         return FAILED
@@ -187,31 +193,39 @@ def _bytes(path: Path) -> bytes:
         raise DocumentError(f"{path} cannot be read ({reason}): name another file.") from error
 
 
-async def _read(settings: Settings, place: Path, asked: Asked, open: Open) -> ReadingEnded | None:
-    """The reading in this journal: one that was cut off goes on."""
-    clock = SystemClock()
+async def _read(
+    settings: Settings, place: Path, asked: Asked, open: Open, clock: Clock
+) -> ReadingEnded | str | None:
+    """The reading in this journal: one that was cut off goes on. A text says why no model answers."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         journal = await enter(Journal(place, clock, SOUL_KINDS))
-        claude = await enter(claude_for(settings, clock, ""))
-        world = _world(settings, journal, claude, asked.process, open)
+        progress = Progress(settings.reading.iterations, sys.stderr)
+        claude = await enter(claude_for(settings, clock, "", Tries(progress.say)))
+        model = TerminalModel(claude, clock, models_of(settings))
+        world = _world(settings, journal, model, clock, asked.process, open)
         opened, _ = await journal.open_thread("thread:terminal", HERE)
         words = Message(user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm")
         await journal.append(opened.thread, words, key=asked.key, author="terminal", cause=opened.seq)
-        progress = Progress(settings.reading.iterations, sys.stderr)
         following = asyncio.create_task(progress.follow(journal))
-        async with Worker(journal, clock, Soul(world)) as worker:
+        async with Worker(journal, clock, Soul(world), grace=GRACE) as worker:
             worker.wake(opened.thread)
-            await asyncio.wait({following, journal.died}, return_when=asyncio.FIRST_COMPLETED)
+            ends: set[asyncio.Future[Any]] = {following, journal.died, model.gave_up}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             following.result()
         following.cancel()
-        print(
-            f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.", file=sys.stderr
-        )
-        for ended in reversed(journal.kind(ReadingEnded)):
-            if not is_part(ended.key):
-                return ended.event
+        progress.say(f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.")
+        if model.gave_up.done():
+            return model.gave_up.result()
+        return _last(journal)
+
+
+def _last(journal: Journal) -> ReadingEnded | None:
+    """How the reading ended that all others were part of."""
+    for ended in reversed(journal.kind(ReadingEnded)):
+        if not is_part(ended.key):
+            return ended.event
     return None
 
 
@@ -254,14 +268,15 @@ def _is_cut_off(path: Path) -> bool:
     return True
 
 
-def _world(settings: Settings, journal: Journal, claude: Claude, process: Process, open: Open) -> World:
+def _world(
+    settings: Settings, journal: Journal, model: LLM, clock: Clock, process: Process, open: Open
+) -> World:
     """What a turn can reach in a terminal: a model, and nobody to speak to."""
-    clock = SystemClock()
     budget = Budget(journal, clock, settings.budget_daily_usd)
     nothing = Limits()
     return World(
         journal=journal,
-        llm=claude,
+        llm=model,
         speaker=Nobody(),
         clock=clock,
         budget=budget,
@@ -327,6 +342,12 @@ class Progress:
                         print(file=self._out)
                     return
             self._show()
+
+    def say(self, line: str) -> None:
+        """Print a line of its own, in place of the one that changes; that comes again below it."""
+        if self._lively:
+            print("\r\x1b[K", end="", file=self._out)
+        print(one_line(line), file=self._out, flush=True)
 
     def _count(self, entry: Entry[Any]) -> None:
         event = entry.event

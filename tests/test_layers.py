@@ -19,7 +19,7 @@ ROOMS = (
     ("backup", "settings_table"),
     ("app", "terminal", "trace", "rules"),
     ("view", "behaviour", "turn_lines", "playbook_faults"),
-    ("within",),
+    ("within", "terminal_model"),
     ("services",),
     ("page_access",),
     ("server", "log", "project", "introduction", "connections"),

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import TracebackType
@@ -45,6 +45,8 @@ LONGEST = 600.0
 LOOKING_UP = 20.0
 """Seconds for which the server is asked whether it knows a model."""
 KNOWN, UNLISTED = "known", "unlisted"
+Tried = Callable[[str, Answer], None]
+"""Takes the name of a model, and a try that failed."""
 BYTES = 2
 """Bytes to a token, at the least: prose has three or more, Chinese has two."""
 
@@ -53,7 +55,7 @@ class Claude:
     """The models of this daemon, one for each role. Its connections live as long as its context.
 
     `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
-    stands before the loopback.
+    stands before the loopback. `tried` is told of each try that failed, in place of the log.
     """
 
     def __init__(
@@ -66,12 +68,14 @@ class Claude:
         headers: Mapping[str, str] | None = None,
         rehearsed: bool = False,
         table: ModelTable | None = None,
+        tried: Tried | None = None,
     ) -> None:
         self._models = dict(models)
         self._table = table or ModelTable()
         self._windows = Windows(self._table)
         self._key = api_key
         self._clock = clock
+        self._tried = tried
         self._rehearsed = rehearsed
         self._formless: set[str] = set()
         """Models that were found to refuse a schema here, where the table says that they take one."""
@@ -174,6 +178,8 @@ class Claude:
             if wait is not None and self._clock.steady() + wait - began >= LONGEST:
                 wait = None
             self.availability.tried(name, answer, wait)
+            if answer.failure and self._tried:
+                self._tried(name, answer)
             if wait is None:
                 reply = self._reply(name, tries, began)
                 self.availability.called(reply)
@@ -249,6 +255,8 @@ class Claude:
 
     def _complain(self, fault: Fault, said: str) -> None:
         """Log a failure; a fault of the account once, with what to do, and not at each try."""
+        if self._tried:
+            return
         if fault.failure not in ACCOUNT:
             log.warning("Claude did not answer: %s (%s)", fault.failure, said)
         elif fault.subject not in self._faults:
@@ -288,6 +296,8 @@ class Claude:
             text=text,
             stop_reason=answer.stop_reason,
             failure=answer.failure,
+            cause=answer.cause,
+            after=answer.after,
             usage=usage,
             cost=charged,
             worth=worth,

@@ -70,6 +70,7 @@ from daemon.kinds.perceptions import (
 )
 from daemon.kinds.readings import CellBegan, CellRan, Ending, ReadingBegan, ReadingEnded
 from daemon.kinds.thoughts import (
+    OUT_OF_TIME,
     TOO_DEAR,
     Acted,
     CardBegan,

@@ -11,6 +11,8 @@ from daemon.engine import kinds as engine
 from daemon.engine.event import Event, Seqs, StepEvent, digest
 from daemon.reply import Usage
 
+OUT_OF_TIME = "time"
+"""The failure of a call that was broken off because the time of its reading was over."""
 TOO_DEAR = "too-dear"
 """Why a call was never sent that may cost more than a whole day may."""
 
@@ -82,6 +84,11 @@ class ModelCall(StepEvent):
         if self.failure == TOO_DEAR:
             return "never"
         return "" if self.failure else "day"
+
+    @property
+    def out_of_time(self) -> bool:
+        """Was it broken off because the time of its reading was over?"""
+        return self.failure == OUT_OF_TIME
 
     @property
     def too_long(self) -> bool:

@@ -100,6 +100,8 @@ class Recursion:
             return await self._answered(text, partial=outcome == "cut")
         if call.event.too_long:
             return None
+        if call.event.out_of_time:
+            return await self._ended("time")
         if outcome == "cancelled":
             return await self._stopped()
         if outcome == "over-budget":
@@ -140,7 +142,7 @@ class Recursion:
         call = await self._node.ask("recurse", asked)
         match call.event.outcome:
             case "cancelled":
-                return await self._stopped()
+                return await self._broken_off(call.event)
             case "over-budget":
                 return await self._unfinished("money")
         if not call.event.usable:
@@ -187,8 +189,14 @@ class Recursion:
         told = await self._node.tell(self._node.words(name))
         self._memory = self._memory.with_memory(remember(told))
 
+    async def _broken_off(self, call: ModelCall) -> Ended:
+        """A call was broken off: the time is over, or somebody did that. What is known by now is said."""
+        if call.out_of_time:
+            return await self._unfinished("time")
+        return await self._stopped()
+
     async def _stopped(self) -> Ended:
-        """A call was broken off: whoever did that is heard."""
+        """Whoever stopped it is heard."""
         await self._interrupted()
         return await self._ended("stopped")
 
@@ -196,7 +204,7 @@ class Recursion:
         """Something stands in the way: one more call says what is known by now."""
         asked = self._memory.with_region("instruction", self._node.words("unfinished"))
         call = await self._node.ask("extract", asked, last=True)
-        if call.event.outcome == "cancelled":
+        if call.event.outcome == "cancelled" and not call.event.out_of_time:
             return await self._stopped()
         answer = ""
         if call.event.usable:

@@ -17,7 +17,7 @@ from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import root_of
 from daemon.engine.unawaited import patiently
-from daemon.kinds import TOO_DEAR, ModelCall, Said
+from daemon.kinds import OUT_OF_TIME, TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
@@ -178,11 +178,23 @@ class Calling:
         reply = Reply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
         if granted:
             with self._looked_at(hear) as heard:
-                reply = await llm.call(self.request, heard, execution.check_lease, execution.stopping)
+                reply = await self._sent(heard)
         await execution.all_saved()  # the call did not wait, but names what it saw
         made = await self._event(reply)
         self._world.reach.noted(made)
         return made
+
+    async def _sent(self, hear: Hear | None) -> Reply:
+        """The reply to the request; a call of a reading is broken off when the time of that is over."""
+        execution, ledger = self._ctx.execution, self._wanted.ledger
+        send = self._world.llm.call
+        if ledger is None:
+            return await send(self.request, hear, execution.check_lease, execution.stopping)
+        async with ledger.in_time(execution.stopping, last=self._wanted.last) as over:
+            reply = await send(self.request, hear, execution.check_lease, over)
+        if reply.outcome == "cancelled" and not execution.stopping.is_set():
+            return replace(reply, failure=OUT_OF_TIME)
+        return reply
 
     def _why(self, amount: float) -> str:
         """Why the day's budget lets no call through that may cost so much; empty where another day may."""

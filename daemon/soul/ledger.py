@@ -15,6 +15,10 @@ from daemon.kinds import Ending, ModelCall
 from daemon.limits import ReadingLimits
 from daemon.ports import Clock
 
+LAST_WORD = (2.0, 120.0)
+"""Seconds that the last call of a reading may take at the least and at the most; else a share of its time."""
+SHARE = 0.2
+
 
 class Ledger:
     """Calls, dollars and seconds of one tree; `spent` and `seconds` it had used before this start."""
@@ -77,6 +81,27 @@ class Ledger:
                 self._on_their_way.remove(amount)
                 self._released.set()
                 self._released = asyncio.Event()
+
+    @asynccontextmanager
+    async def in_time(self, stopping: asyncio.Event, *, last: bool = False) -> AsyncIterator[asyncio.Event]:
+        """Yields what is set when somebody stops the soul, or the time is over for a call on its way.
+
+        The `last` call of a reading has a time of its own, which is short: the rest is over.
+        """
+        left = self._began + self._limits.seconds - self._clock.steady()
+        if last:
+            least, most = LAST_WORD
+            left = min(max(self._limits.seconds * SHARE, least), most)
+        over = asyncio.Event()
+        ends = [asyncio.create_task(stopping.wait()), asyncio.create_task(self._clock.sleep(left))]
+        for end in ends:
+            end.add_done_callback(lambda _: over.set())
+        try:
+            yield over
+        finally:
+            for end in ends:
+                end.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
 
     def _left(self) -> float:
         """Dollars that may still be spent; without that bound, any."""

@@ -9,7 +9,7 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
-from daemon.kinds import Limited, ModelCall, ReadingBegan
+from daemon.kinds import OUT_OF_TIME, Limited, ModelCall, ReadingBegan
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.sections import without_thoughts
 from daemon.mind.wording import fill
@@ -134,6 +134,8 @@ class SubCall:
                 return without_thoughts(call.event.text)
             case "over-budget":
                 return at_bound("money" if call.event.beyond else call.event.failure)
+            case "cancelled" if call.event.out_of_time:
+                return at_bound(OUT_OF_TIME)
             case "failed" if call.event.too_long:
                 return f"Error: the prompt is too long for {call.event.model}; split it into shorter ones"
         return f"Error: no answer ({call.event.outcome})"

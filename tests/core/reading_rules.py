@@ -227,6 +227,13 @@ BUDGET: tuple[Mutant, ...] = (
         f"{LEDGER}where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for",
     ),
     rule(
+        "reading: when its time is over, calls on their way end",
+        "soul/ledger.py",
+        "asyncio.create_task(self._clock.sleep(left))]",
+        "asyncio.create_task(self._clock.sleep(left + 3_600))]",
+        f"{BOUNDS}out_of_time_calls_on_their_way_end",
+    ),
+    rule(
         "reading: so many calls are on their way at once",
         "soul/ledger.py",
         "asyncio.Semaphore(limits.concurrency)",

@@ -110,6 +110,25 @@ async def test_out_of_time_it_says_what_it_knows(stage: Stage) -> None:
     assert endings(stage) == [("time", True)]
 
 
+async def test_out_of_time_calls_on_their_way_end(stage: Stage) -> None:
+    """The model hangs in the middle of its answer, of a sub-call's, and of its last word."""
+    never = asyncio.Event()
+    stage.model.say(cell("print(llm_query('Is it?'))"))
+    stage.model.say("never", asks="Is it?", until=never, first=2)
+    stage.model.say(PARTLY, asks="no more room", until=never, first=2)
+    await stage.wake(rlm_max_time=30.0)
+    ts = await stage.post("alice", ALICE, "Read it, please.")
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.clock.advance(31)
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    assert "Error: this reading has reached its bound of time" in observed(stage)[0]
+    await stage.clock.advance(7)
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["time"]
+    assert endings(stage) == [("time", True)]
+    assert [entry.event.out_of_time for entry in stage.entries("model-call")] == [False, True, True]
+
+
 async def test_it_notices_that_it_goes_in_circles(stage: Stage) -> None:
     for _ in range(3):
         stage.model.say(cell("print('again')"))

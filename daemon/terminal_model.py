@@ -1,0 +1,135 @@
+"""The model as `python -m daemon read` asks it: who waits at a terminal is told of each try that failed.
+
+An outage is waited for as long as the reading may take; what only an owner can mend ends the reading at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from daemon.claude.account import settings_of
+from daemon.claude.client import Claude
+from daemon.claude.failure import TOO_LONG
+from daemon.claude.patience import Patience, Stopped
+from daemon.claude.retry import PASSING
+from daemon.claude.streamed import Answer
+from daemon.ports import Clock, Hear, Hold, Role
+from daemon.reply import Reply
+from daemon.soul.model_report import REASONS
+
+PAUSE = 5.0
+"""Seconds between the first tries of an outage and the next ones; doubled each time."""
+LONGEST_PAUSE = 60.0
+DOCTOR = "`python -m daemon doctor` looks at the way there."
+AGAIN = "Then ask the same again: it goes on where it was."
+ADVICE = {
+    "unauthorized": (
+        "ANTHROPIC_API_KEY is not taken. Get a key at platform.claude.com, Settings, API keys, and put it"
+        f" into .env or the environment. {AGAIN} {DOCTOR}"
+    ),
+    "no-credit": (
+        "the account of ANTHROPIC_API_KEY has no credit left, or has reached its own limit. Add credit, or"
+        f" raise the limit, at platform.claude.com, Settings, Billing. {AGAIN}"
+    ),
+    "forbidden": (
+        "ANTHROPIC_API_KEY may not use the model {model}. Allow it to at platform.claude.com, or name another"
+        f" one in {{settings}}. {AGAIN} {DOCTOR}"
+    ),
+    "unknown-model": (
+        "there is no model {model} for this account. Correct {settings}, or ANTHROPIC_BASE_URL where another"
+        f" server is asked. {AGAIN} {DOCTOR}"
+    ),
+    "bad-request": (
+        "{model} does not understand what it is asked{cause}. Another model may: it is named in {settings}."
+        f" {DOCTOR}"
+    ),
+}
+"""What is wrong and what to do, by words of Reply.failure that are the same at each try."""
+AWAY = (
+    f"{{reason}}{{cause}} until RLM_MAX_TIME was over ({{model}}). Ask the same again later: it goes on where"
+    f" it was. {DOCTOR}"
+)
+TRY = "No answer yet (try {tries}). {model}: {reason}{cause}.{pause} It is tried again until RLM_MAX_TIME."
+LEFT_ALONE = " It asks to be left alone for {seconds:.0f} s."
+
+
+class Tries:
+    """Counts the tries that failed, and says each in a line."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._tries = 0
+
+    def __call__(self, model: str, answer: Answer) -> None:
+        """One failed. What is the same at each try is said once, at the end, and not here."""
+        if answer.failure not in PASSING:
+            return
+        self._tries += 1
+        pause = LEFT_ALONE.format(seconds=answer.after) if answer.after else ""
+        self._say(
+            TRY.format(
+                tries=self._tries,
+                model=model,
+                reason=REASONS[answer.failure],
+                cause=_in_brackets(answer.cause),
+                pause=pause,
+            )
+        )
+
+
+class TerminalModel:
+    """Implements LLM over `claude`, the models of which are `models`."""
+
+    def __init__(self, claude: Claude, clock: Clock, models: Mapping[Role, str]) -> None:
+        self._claude = claude
+        self._clock = clock
+        self._models = models
+        self.gave_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Set when no model will answer: why, and what to do. Calls then wait until they are cancelled."""
+        self.request = claude.request
+        self.reserve = claude.reserve
+        self.window = claude.window
+        self.excess = claude.excess
+
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> Reply:
+        """Send it until it is answered, or `stop` is set."""
+        failed: Reply | None = None
+        pause = PAUSE
+        while True:
+            reply = await self._claude.call(request, hear, hold, stop)
+            if reply.outcome == "cancelled" and failed:
+                await self._give_up(AWAY, failed)
+            if reply.outcome != "failed" or reply.failure == TOO_LONG:
+                return reply
+            if reply.failure not in PASSING:
+                await self._give_up(ADVICE.get(reply.failure, ADVICE["bad-request"]), reply)
+            failed = reply
+            with suppress(Stopped):
+                async with Patience(self._clock, math.inf, stop):
+                    await self._clock.sleep(max(pause, reply.after))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _give_up(self, why: str, reply: Reply) -> NoReturn:
+        """Say so, and leave this call unanswered, as a kill would: the journal can go on from there."""
+        if not self.gave_up.done():
+            model = reply.model
+            self.gave_up.set_result(
+                why.format(
+                    model=model,
+                    reason=REASONS.get(reply.failure, reply.failure),
+                    cause=_in_brackets(reply.cause),
+                    settings=" or ".join(settings_of(model, self._models)) or "RLM_MODELS",
+                )
+            )
+        while True:
+            await asyncio.Event().wait()
+
+
+def _in_brackets(cause: str) -> str:
+    return f" ({cause})" if cause else ""
