@@ -68,6 +68,12 @@ class Shelf:
     async def search(self, query: str) -> str:
         return found(next(self._numbers) % 100)
 
+    async def unsearched(self, query: str) -> Sequence[str]:
+        return ()
+
+    async def load(self, path: str) -> bytes:
+        return b""
+
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         return ()
 

@@ -280,8 +280,17 @@ class Library(Protocol):
     async def search(self, query: str) -> str:
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
 
+    async def unsearched(self, query: str) -> Sequence[str]:
+        """Paths of files of which a search sees nothing but the name, since they are too large, or no text.
+
+        Those that a word of the query names; all of them where it is empty.
+        """
+
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
+
+    async def load(self, path: str) -> bytes:
+        """All of a file that a search names so, whatever it holds. Raises FileRefused: why not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

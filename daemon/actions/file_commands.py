@@ -7,9 +7,23 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from daemon.actions.action import Definition, Strict, command
+from daemon.actions.research import MOST_NAMED
+from daemon.errors import FileRefused
 from daemon.inner.carrying_out import Done, Tick
 from daemon.ism import Refused
 from daemon.ports import Library
+
+UNSEARCHED = "Not searched, too large or no plain text: {paths}"
+NO_LINE = "{path} has no line {line}, or is no plain text. The process `read` reads whole files, also PDF."
+
+
+async def _why_nothing(library: Library, path: str, line: int) -> str:
+    """Why no line of this file can be had."""
+    try:
+        await library.load(path)
+    except FileRefused as refused:
+        return f"{refused} Look for it by files.search."
+    return NO_LINE.format(path=path, line=line)
 
 
 class Words(Strict):
@@ -31,12 +45,17 @@ def file_commands(library: Library) -> Sequence[Definition]:
     """Both, over these folders: anyone may know what is in them."""
 
     async def search(_tick: Tick, args: Words) -> Done:
-        return Done(text=await library.search(args.query) or "Nothing was found.")
+        found = await library.search(args.query)
+        told = [found or "Nothing was found."]
+        unsearched = await library.unsearched(args.query if found else "")
+        if unsearched:
+            told.append(UNSEARCHED.format(paths=", ".join(unsearched[:MOST_NAMED])))
+        return Done(text="\n".join(told))
 
     async def read(_tick: Tick, args: Place) -> Done:
         lines = await library.read(args.path, args.line)
         if not lines:
-            raise Refused("There is no such file, or no such line in it. Look for it by files.search.")
+            raise Refused(await _why_nothing(library, args.path, args.line))
         numbered = [f"{args.path}:{number}: {line}" for number, line in enumerate(lines, args.line)]
         return Done(text="\n".join(numbered))
 

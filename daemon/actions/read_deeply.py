@@ -22,13 +22,16 @@ from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
 from daemon.engine.event import Entry
 from daemon.environment import ContextError
+from daemon.errors import FileRefused
 from daemon.kinds import ReadingEnded
 from daemon.memory import Memory
 from daemon.ports import Library
 
 WEEK = 7
-MOST_LINES = 10_000_000
-"""Of a file in the owner's folders; those are small enough."""
+MOST_BYTES = 100_000_000
+"""Bytes of all files in the owner's folders that are read at once."""
+TOO_MUCH = "These files have more than {most} MB together: read them one after the other ({paths})."
+NO_FOLDERS = "There are no folders of the owner's here (KNOWLEDGE_DIRS)."
 NO_PATHS = "Name the paths of the files in the owner's folders that are to be read."
 
 
@@ -113,20 +116,31 @@ class Reading:
             case "folders":
                 if not wish.names:
                     raise DocumentError(NO_PATHS)
-                return [await self._in_folders(path) for path in wish.names]
+                return await self._in_folders(wish.names)
         name = ""
         if wish.names:
             name = wish.names[0]
         return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)
 
-    async def _in_folders(self, path: str) -> Document:
-        """A file in the owner's folders, whole."""
-        lines: Sequence[str] = ()
-        if self._folders:
-            lines = await self._folders.read(path, 1, MOST_LINES)
-        if not lines:
-            raise DocumentError(f"{path}: the owner's folders hold no such file, or it is empty.")
-        return await read_document(path, "\n".join(lines).encode())
+    async def _in_folders(self, paths: Sequence[str]) -> Sequence[Document]:
+        """These files of the owner's folders, whole. Raises DocumentError: why some are not read."""
+        if self._folders is None:
+            raise DocumentError(NO_FOLDERS)
+        documents: list[Document] = []
+        faults: list[str] = []
+        size = 0
+        for path in dict.fromkeys(paths):
+            try:
+                data = await self._folders.load(path)
+                size += len(data)
+                if size > MOST_BYTES:
+                    raise DocumentError(TOO_MUCH.format(most=MOST_BYTES // 1_000_000, paths=", ".join(paths)))
+                documents.append(await read_document(path, data))
+            except (FileRefused, DocumentError) as refused:
+                faults.append(str(refused))
+        if faults:
+            raise DocumentError(" ".join(dict.fromkeys(faults)))
+        return documents
 
     async def _load(self) -> Any:
         return {document.name: document.text for document in await self.documents()}

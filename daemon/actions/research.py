@@ -10,6 +10,9 @@ from daemon.actions.action import ActionContext
 from daemon.actions.function import action
 from daemon.ports import Library
 
+MOST_NAMED = 20
+"""Files that are named where a search cannot look into them."""
+
 
 @action(effect=True)
 async def research(
@@ -22,4 +25,11 @@ async def research(
     """Search the files that your owner gave you to know; the answer is lines of them, each with its path and
     number.
     """
-    return await library.search(query) or run.label("nothing found")
+    found = await library.search(query)
+    told = [found or run.label("nothing found")]
+    unsearched = await library.unsearched(query if found else "")
+    if unsearched:
+        named = ", ".join(unsearched[:MOST_NAMED])
+        more = "" if len(unsearched) <= MOST_NAMED else ", …"
+        told.append(f"{run.label('not searched')}: {named}{more}")
+    return "\n".join(told)

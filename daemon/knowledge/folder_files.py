@@ -1,4 +1,4 @@
-"""The text files of a folder, and nothing outside of it. Walked by folders.py, in a thread of its own.
+"""The files of a folder, and nothing outside of it. Walked by folders.py, in a thread of its own.
 
 Each file is opened from the folder that holds it, never by a path: no link leads anywhere.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from daemon.private import TOKEN
 
 MOST_BYTES = 1_000_000
-"""A larger file is not read."""
+"""A larger file is not searched."""
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Neither follow a link, nor wait for someone who writes into a pipe."""
 
@@ -30,8 +30,15 @@ class File:
     name: str
     folder: int
 
+    @property
+    def is_large(self) -> bool:
+        """Is it too large to be searched?"""
+        return self.size > MOST_BYTES
+
     def text(self) -> str:
-        """Its text; empty if it is none, or cannot be read."""
+        """Its text; empty if it is none, is too large to be searched, or cannot be read."""
+        if self.is_large:
+            return ""
         try:
             with os.fdopen(os.open(self.name, OPEN, dir_fd=self.folder), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -64,7 +71,7 @@ def _file(below: Path, name: str, folder: int) -> File | None:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:  # it went away
         return None
-    if name.startswith((".", TOKEN)) or not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+    if name.startswith((".", TOKEN)) or not stat.S_ISREG(found.st_mode):
         return None
     stamp = f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
     return File(path=_plain(below / name), size=found.st_size, stamp=stamp, name=name, folder=folder)

@@ -1,4 +1,7 @@
-"""The owner's folders as a library: full text over their text files, kept up to date. The Library port."""
+"""The owner's folders as a library: full text over their text files, kept up to date. The Library port.
+
+What is too large to be searched, or no text, is known by its name, and can be read whole.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,28 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
 from types import TracebackType
 from typing import Self, TypeVar
 
+from daemon.errors import FileRefused
 from daemon.knowledge.folder_files import File, files
+from daemon.knowledge.folder_reading import ABSENT, content, whole
 from daemon.knowledge.index import TOKENS, indexed, question, shown
 from daemon.printable import one_line
 
 MOST_FILES = 20_000
 MOST_TEXT = 50_000_000
-"""Bytes of all files together; what is beyond is not searched."""
+"""Bytes of all files together that are searched; what is beyond is not."""
+ALIKE = 5
+"""Paths that are named where one is none."""
+MEANT = " Is it one of these: {paths}?"
 LINES = 8
 LETTERS = 800
 """How long a passage becomes: what is found, and shown, together."""
@@ -39,6 +51,8 @@ select path, line, text from passage where passage match ?
 order by bm25(passage, 0.5, 1.0), path, line limit ?
 """
 LAST = "select rowid from passage order by rowid desc limit 1"
+UNSEARCHED = "select path from file where last is null order by path"
+WORD = re.compile(r"\w{3,}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 Found = TypeVar("Found")
@@ -79,6 +93,15 @@ class Folders:
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
         return await self.ask(partial(self._search, question(query)))
 
+    async def unsearched(self, query: str) -> Sequence[str]:
+        """Paths of files of which a search sees nothing but the name: those that a word of the query names,
+        or all where it is empty."""
+        return await self.ask(partial(self._unsearched, query))
+
+    async def load(self, path: str) -> bytes:
+        """All of the file that a search names so, or that alone ends so. Raises FileRefused: why not."""
+        return await asyncio.to_thread(self._load, path)
+
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
         return await self.ask(partial(self._read, path, first, most))
@@ -103,10 +126,47 @@ class Folders:
             return do()
 
     def _read(self, path: str, first: int, most: int) -> Sequence[str]:
-        for file in self._files():
+        try:
+            data = self._load(path)
+        except FileRefused:
+            return ()
+        if b"\0" in data:
+            return ()
+        return [*islice(_each_line(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
+
+    def _load(self, path: str) -> bytes:
+        called, _, _ = path.partition("/")
+        if called in self._folders:
+            with suppress(FileNotFoundError):  # it may be shown under another name than it has
+                return content(self._folders[called], path)
+        ending: list[str] = []
+        for file in self._every():
             if file.path == path:
-                return _lines(file.text())[first - 1 : first - 1 + most]
-        return ()
+                return whole(path, file.folder, file.name)
+            if file.path.endswith(f"/{path}"):
+                ending.append(file.path)
+        if len(ending) == 1:
+            return self._load(ending[0])
+        raise FileRefused(ABSENT.format(path=path, meant=self._meant(path, ending)))
+
+    def _meant(self, path: str, ending: Sequence[str]) -> str:
+        """What may have been meant by a path that is none."""
+        alike = ending or get_close_matches(path, [file.path for file in self._every()], ALIKE)
+        if not alike:
+            return ""
+        return MEANT.format(paths=", ".join(alike[:ALIKE]))
+
+    def _unsearched(self, query: str) -> Sequence[str]:
+        self._refresh()
+        words = WORD.findall(query.casefold())
+        found = [path for (path,) in self.database.execute(UNSEARCHED)]
+        if not query:
+            return found
+        return [path for path in found if any(word in path.casefold() for word in words)]
+
+    def _every(self) -> Iterator[File]:
+        for called, folder in self._folders.items():
+            yield from files(folder, called)
 
     def _search(self, asked: str) -> str:
         if not asked:
@@ -128,18 +188,17 @@ class Folders:
             _drop(self.database, path)
 
     def _files(self) -> Iterator[File]:
-        number = size = 0
-        _ = self.wrong
-        for called, folder in self._folders.items():
-            for file in files(folder, called):
-                number += 1
+        _ = self.wrong  # a folder that is gone is told in the log
+        size = 0
+        for number, file in enumerate(self._every(), 1):
+            if not file.is_large:
                 size += file.size
-                if number > self._most_files or size > self._most:
-                    if not self._full:
-                        log.warning("KNOWLEDGE_DIRS hold too much: nothing is found from %s on.", file.path)
-                    self._full = True
-                    return
-                yield file
+            if number > self._most_files or size > self._most:
+                if not self._full:
+                    log.warning("KNOWLEDGE_DIRS hold too much: nothing is found from %s on.", file.path)
+                self._full = True
+                return
+            yield file
 
 
 def _unreadable(called: str, folder: Path) -> str:
@@ -176,19 +235,25 @@ def _drop(database: Connection, path: str) -> None:
 
 def _take(database: Connection, file: File) -> None:
     [last] = database.execute(LAST).fetchone() or [0]
-    parts = enumerate(passages(file.text()), last + 1)
+    body = file.text()
+    parts = enumerate(passages(body), last + 1)
     rows = [(row, file.path, text, line) for row, (line, text) in parts]
     database.executemany("insert into passage (rowid, path, text, line) values (?, ?, ?, ?)", rows)
-    values = (file.path, file.stamp, last + 1, last + len(rows))
+    is_searched = body or not file.size
+    values = (file.path, file.stamp, last + 1, last + len(rows) if is_searched else None)
     database.execute("insert into file values (?, ?, ?, ?)", values)
 
 
 def _lines(text: str) -> list[str]:
     """The lines of a text, as they are counted everywhere."""
-    if not text:
-        return []
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    return [CONTROL.sub(" ", line) for line in lines]
+    return [*_each_line(text)]
+
+
+def _each_line(text: str) -> Iterator[str]:
+    for line in StringIO(text, newline="\n"):
+        if line.endswith("\r\n"):
+            line = line[:-2]
+        yield CONTROL.sub(" ", line.removesuffix("\n"))
 
 
 def passages(text: str) -> Iterator[tuple[int, str]]:

@@ -31,5 +31,27 @@ async def test_it_reads_lines_of_the_owners_files(tmp_path: Path) -> None:
         nothing = await action.perform(RUN, action.args(query="../../etc/passwd"))
     assert found == "handbook/office.md:1: The door code changes on Mondays."
     assert nothing == "nothing found"
+
+
+async def test_it_names_what_it_cannot_look_into(tmp_path: Path) -> None:
+    handbook = tmp_path / "handbook"
+    handbook.mkdir()
+    (handbook / "office.md").write_text("The door code changes on Mondays.\n")
+    (handbook / "visitors.log").write_text("somebody came\n" * 100_000)
+    (handbook / "plan.pdf").write_bytes(b"%PDF-1.7\n\0")
+    (handbook / "empty.md").write_text("")
+    with Folders([handbook]) as library:
+        action = research.definition(Means(library=library))
+        assert action.args
+        found = await action.perform(RUN, action.args(query="door code"))
+        named = await action.perform(RUN, action.args(query="the code of the visitors"))
+        nothing = await action.perform(RUN, action.args(query="zeppelin"))
+    assert found == "handbook/office.md:1: The door code changes on Mondays."
+    assert str(named).endswith("not searched: handbook/visitors.log")
+    assert nothing == "nothing found\nnot searched: handbook/plan.pdf, handbook/visitors.log"
+
+
+def test_it_is_an_effect_that_may_be_repeated() -> None:
+    action = research.definition(Means())
     assert action.effect
     assert action.repeatable

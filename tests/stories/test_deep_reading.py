@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -69,6 +70,56 @@ async def test_what_cannot_be_read_is_told_as_it_is(stage: Stage) -> None:
     assert await stage.answers(ALICE, ts) == ["I am reading it.", "I cannot read pictures."]
     assert endings(stage) == [("unreadable", True)]
     assert "cat.png" in stage.asked()[-1]
+
+
+async def test_a_large_file_of_the_owners_is_read_like_one_that_is_shared(
+    stage: Stage, tmp_path: Path
+) -> None:
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    lines = ["nothing of note, line by line by line"] * 40_000
+    lines[33_332] = "the magic number is 77"
+    (shelf / "log.txt").write_text("\n".join(lines))
+    await stage.sleep()
+    await stage.wake(knowledge_dirs=(shelf,))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is the magic number?", "folders", names=["shelf/log.txt"]))
+    stage.model.say(cell("print([l for l in context['shelf/log.txt'].splitlines() if 'magic' in l])"))
+    stage.model.say('FINAL(It is 77 [shelf/log.txt:33333 "the magic number is 77"].)')
+    stage.model.say(reply("So it is."))
+    await stage.say("alice", ALICE, "Look into the log, please.")
+    [ended] = stage.entries("reading-ended")
+    assert ended.event.answer == 'It is 77 [shelf/log.txt:33333 "the magic number is 77"].'
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "data", "why"),
+    [
+        ("huge.txt", 50_000_001, b"", "has 50,000,001 bytes, and files of more than 50 MB are not read"),
+        ("photo.png", 0, b"\x89PNG\r\n\x1a\n" + b"\0" * 2_000_000, "is an image: only text can be read"),
+        ("empty.txt", 0, b"", "is empty: there is nothing to read in it"),
+        ("gone.txt", 0, None, "folders hold no such file"),
+    ],
+)
+async def test_a_file_of_the_owners_that_is_not_read_is_named_with_the_reason(
+    stage: Stage, tmp_path: Path, name: str, size: int, data: bytes | None, why: str
+) -> None:
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    if data is not None:
+        (shelf / name).write_bytes(data)
+    if size:
+        os.truncate(shelf / name, size)
+    await stage.sleep()
+    await stage.wake(knowledge_dirs=(shelf,))
+    stage.model.say(READING)
+    stage.model.say(wanting("What is in it?", "folders", names=[f"shelf/{name}"]))
+    stage.model.say(reply("I cannot read it."))
+    await stage.say("alice", ALICE, "Look into it, please.")
+    [ended] = stage.entries("reading-ended")
+    assert (ended.event.reason, ended.event.answer.startswith(f"shelf/{name}")) == ("unreadable", True)
+    assert why in ended.event.answer
+    assert why in stage.asked()[-1], "whoever speaks knows it"
 
 
 async def test_what_stands_in_the_owners_folders_is_read(stage: Stage, tmp_path: Path) -> None:
