@@ -45,6 +45,7 @@ from daemon.setting import (
     name,
     names,
     one_of,
+    one_of_or_class,
     only_true,
     password,
     port,
@@ -83,7 +84,7 @@ IDS_HINT = (
 SHORT_WORD = re.compile(r"""["']?[A-Za-z0-9]{1,8}["']?""")
 """What may be shown of a value that is no word that is known."""
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
-SANDBOX_HINT = "Write auto, monty or cpython."
+SANDBOX_HINT = "Write auto, monty or cpython, or the name of a class of your own as package.module.Class."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
 CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
@@ -130,7 +131,7 @@ class Settings:
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
     iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
     spawn_max_depth: int = setting(3, count(0, 10), "Three branches deep is usual.")
-    rlm_sandbox: str = setting("auto", one_of("auto", "monty", "cpython"), SANDBOX_HINT)
+    rlm_sandbox: str = setting("auto", one_of_or_class("auto", "monty", "cpython"), SANDBOX_HINT)
     rlm_models: tuple[str, ...] = setting(("speak", "fast"), names, READERS_HINT)
     rlm_max_depth: int = setting(READING.depth, count(0, 5), "One level of readings below it is usual.")
     rlm_max_iterations: int = setting(READING.iterations, count(1, 100), "Twenty rounds are usual.")

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from traceback import extract_tb
@@ -232,11 +232,11 @@ def _check(asked: argparse.Namespace) -> int:
         from daemon.doctor.check import check, owned, written
 
     folder = asked.folder or root()
-    try:
-        has_owner = owned(load())
-    except ConfigError:  # doctor says what is wrong with the settings
-        has_owner = True
-    return check(folder, written(folder, owned=has_owner))
+    has_owner, sandbox = True, ""
+    with suppress(ConfigError):  # doctor says what is wrong with the settings
+        settings = load()
+        has_owner, sandbox = owned(settings), settings.rlm_sandbox
+    return check(folder, written(folder, owned=has_owner, sandbox=sandbox))
 
 
 def _actions(_: argparse.Namespace) -> int:

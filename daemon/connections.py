@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, cast
+from typing import Protocol
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
@@ -16,7 +16,6 @@ from daemon.engine.journal import Journal
 from daemon.inner.process_folder import end_and_remove, folder_of
 from daemon.ports import Clock, Role
 from daemon.sandbox.sandboxes import Sandboxes
-from daemon.sandbox.session import Kind
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
@@ -68,8 +67,8 @@ def models_of(settings: Settings) -> Mapping[Role, str]:
 
 
 def sandboxes_for(settings: Settings) -> Sandboxes:
-    """Where the small programs run with which it reads."""
-    return Sandboxes(cast(Kind, settings.rlm_sandbox))
+    """Where the small programs run with which it reads. Raises ConfigError for a class that is none."""
+    return Sandboxes(settings.rlm_sandbox)
 
 
 def access_for(settings: Settings, rehearsal: Rehearsal | None = None, here: str = "") -> Access:

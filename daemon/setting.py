@@ -30,6 +30,8 @@ LONGEST = 100 * 366 * UNITS["d"]
 """Seconds that a span of time may have: what is due after that has a date."""
 ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
 """What stands between semicolons, but for those in quotation marks or after a backslash."""
+CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
+"""How the name of a class is written, with the module that it stands in."""
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -196,6 +198,19 @@ def one_of(*choices: str) -> Callable[[str], str]:
         if text.lower() not in choices:
             raise ValueError(unlike(text, " or ".join(choices)))
         return text.lower()
+
+    return read
+
+
+def one_of_or_class(*choices: str) -> Callable[[str], str]:
+    """A reader of one of these words, or of a class's name: package.module.Class, package.module:Class."""
+
+    def read(text: str) -> str:
+        if text.lower() in choices:
+            return text.lower()
+        if not CLASS.fullmatch(text):
+            raise ValueError(unlike(text, f"{' or '.join(choices)}, nor the dotted name of a class"))
+        return text
 
     return read
 

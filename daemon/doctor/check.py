@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from config import Settings
 from daemon.actions.built_in import catalogue as every_action
@@ -23,11 +24,14 @@ from daemon.doctor.ways import (
     unled,
     unoffered,
 )
+from daemon.errors import ConfigError
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.wording import WORDING, Catalogue, catalogue
 from daemon.playbook_faults import meant, playbook_faults
 from daemon.process import MentalProcess
 from daemon.processes import EXPERT, FAULTS, PROCESSES
+from daemon.sandbox.own_class import own_class
+from daemon.sandbox.session import Kind
 from daemon.soul.text_file import read_text_file
 
 
@@ -36,7 +40,7 @@ class Written:
     """What stands in a folder of the owner's, as far as it is code: its processes and its actions.
 
     `broken`: of each file that should be a process and is none, why not. `owned`: is there anybody who owns
-    the soul?
+    the soul? `sandbox` is what RLM_SANDBOX says.
     """
 
     registry: Registry
@@ -44,13 +48,16 @@ class Written:
     broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
     own: Own = field(default_factory=Own)
     owned: bool = True
+    sandbox: str = ""
 
 
-def written(folder: Path, *, owned: bool) -> Written:
+def written(folder: Path, *, owned: bool, sandbox: str = "") -> Written:
     """The project's own processes and actions, and those actions that stand in this folder."""
     own = own_actions(folder)
     registry = every_action(own.actions)
-    return Written(registry=registry, processes=PROCESSES, broken=FAULTS, own=own, owned=owned)
+    return Written(
+        registry=registry, processes=PROCESSES, broken=FAULTS, own=own, owned=owned, sandbox=sandbox
+    )
 
 
 def owned(settings: Settings) -> bool:
@@ -100,6 +107,11 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
     yield from unoffered(usable, code.own, playbooks)
     if not code.owned:
         yield from unapproved(usable, code.registry)
+    if code.sandbox and code.sandbox not in get_args(Kind):
+        try:
+            own_class(code.sandbox)
+        except ConfigError as error:
+            yield ill("sandbox", str(error).rstrip("."))
 
 
 def _prompts(folder: Path, texts: Catalogue, code: Written) -> Iterator[Finding]:

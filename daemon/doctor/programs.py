@@ -6,17 +6,26 @@ Where do they run, and what confines them, or keeps them from the network?
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 from daemon.doctor.finding import Finding, ill, well
 from daemon.environment import SandboxError
+from daemon.errors import ConfigError
 from daemon.inner.isolation import isolates
 from daemon.inner.supervising import located
 from daemon.recipe import Recipe
 from daemon.sandbox.cpython import confines
+from daemon.sandbox.sandboxes import Sandboxes
+from daemon.sandbox.session import Kind
+
+CELL, RESULT = "6 * 7", 42
+"""A cell that the doctor runs, and its value."""
 
 
 async def sandbox(kind: str) -> Finding:
     """What RLM_SANDBOX leads to on this machine."""
+    if kind not in get_args(Kind):
+        return await _own(kind)
     if kind == "monty":
         return well("sandbox", "programs run in monty alone")
     try:
@@ -29,6 +38,22 @@ async def sandbox(kind: str) -> Finding:
     if kind == "cpython":
         where = "in CPython"
     return well("sandbox", f"programs run {where}; there {confined} confine them")
+
+
+async def _own(name: str) -> Finding:
+    """Whether the owner's class opens a sandbox that runs a cell."""
+    try:
+        async with Sandboxes(name) as sandboxes:
+            sandbox = await sandboxes.open({})
+            try:
+                ran = await sandbox.execute_code(CELL)
+            finally:
+                await sandbox.close()
+    except (ConfigError, SandboxError) as error:
+        return ill("sandbox", str(error).rstrip("."))
+    if ran.value != RESULT:
+        return ill("sandbox", f"{name} opens, but {CELL} came to {ran.value!r} in it: {ran.error.strip()}")
+    return well("sandbox", f"programs run in {name}, your own class; what confines them is its matter")
 
 
 async def processes(recipes: Mapping[str, Recipe], seconds: float) -> Finding:

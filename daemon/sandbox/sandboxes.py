@@ -1,4 +1,4 @@
-"""All that a daemon runs cells in: monty, and a confined CPython where a cell needs it. Made by app.py.
+"""All that a daemon runs cells in: monty, and a confined CPython where a cell needs it, or the owner's class.
 
 Nothing is started before the first reading.
 """
@@ -9,19 +9,24 @@ import asyncio
 import platform
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import Self, cast, get_args
 
 from daemon.environment import USUAL, Bounds, Function, Sandbox
 from daemon.sandbox.cpython import Spares
 from daemon.sandbox.monty import MontyPool
+from daemon.sandbox.own_class import open_own, own_class
 from daemon.sandbox.session import Kind, Opener, open_session
 
 
 class Sandboxes:
-    """Opens sandboxes of one kind, from `async with` on."""
+    """Opens sandboxes of one kind, or of the class that has this name, from `async with` on.
 
-    def __init__(self, kind: Kind, bounds: Bounds = USUAL) -> None:
+    Raises ConfigError where there is no such class.
+    """
+
+    def __init__(self, kind: Kind | str, bounds: Bounds = USUAL) -> None:
         self._kind = kind
+        self._own = None if kind in get_args(Kind) else own_class(kind)
         self._bounds = bounds
         self._cpython: Opener | None = self._child if can_confine() else None
         self._open = AsyncExitStack()
@@ -37,8 +42,10 @@ class Sandboxes:
 
     async def open(self, functions: Mapping[str, Function]) -> Sandbox:
         """A new one, whose code may call these functions. Raises SandboxError."""
+        if self._own is not None:
+            return await open_own(self._kind, self._own, functions, self._bounds)
         return await open_session(
-            self._kind, functions, self._bounds, monty=self._monty, cpython=self._cpython
+            cast(Kind, self._kind), functions, self._bounds, monty=self._monty, cpython=self._cpython
         )
 
     async def _monty(self, functions: Mapping[str, Function], bounds: Bounds) -> Sandbox:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from daemon.ism import Action, Finish, ISMResult, Recurse, run_ism
+from daemon.knowledge.folders import Folders
 from daemon.memory import Memory, working_memory
 from daemon.mind.recall import shortened
 from daemon.process import MentalProcess, Turn
@@ -428,13 +429,7 @@ async def test_the_phase_offers_research_which_says_that_no_folder_is_set() -> N
 
 
 async def test_the_phase_searches_a_library_that_it_is_given(tmp_path: Path) -> None:
-    class Shelf:
-        async def search(self, query: str) -> str:
-            return "" if query == "pier" else f"guide.md:1: all about {query}"
-
-        async def read(self, path: str, first: int = 1, most: int = 200) -> list[str]:
-            return []
-
+    (tmp_path / "guide.md").write_text("all about the ferry\n", encoding="utf-8")
     asked: list[str] = []
     looks = [{"name": "Research", "args": {"query": query}} for query in ("ferry", "pier")]
     replies = iter([choose(looks[0]), choose(looks[1]), choose("Research"), choose("DONE")])
@@ -443,7 +438,8 @@ async def test_the_phase_searches_a_library_that_it_is_given(tmp_path: Path) -> 
         asked.append(prompt)
         return next(replies)
 
-    await problem_solving.run_ism_phase("The build is red.", invoke, library=Shelf())
-    assert "guide.md:1: all about ferry" in asked[1]
+    with Folders([tmp_path]) as library:
+        await problem_solving.run_ism_phase("The build is red.", invoke, library=library)
+    assert "guide.md:1: all about the ferry" in asked[1]
     assert "nothing found" in asked[2]
     assert "its arguments are wrong" in asked[3]

@@ -1,0 +1,82 @@
+"""A sandbox class of the owner's, which RLM_SANDBOX names: loaded, and held against what is needed of it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Protocol, cast
+
+from daemon.environment import Bounds, Function, Sandbox, SandboxError
+from daemon.errors import UNLOADED, ConfigError, unloaded
+
+log = logging.getLogger(__name__)
+
+METHODS = ("open", "execute_code", "bind", "close")
+"""Asynchronous methods that such a class has; `open` is a class method, and makes an instance."""
+NEEDED = (
+    "Write auto, monty or cpython, or package.module.Class for a class of your own with the asynchronous "
+    "methods open (a class method), execute_code, bind and close: examples/sandbox_container.py is one."
+)
+
+
+class SandboxClass(Protocol):
+    """A class whose instances are sandboxes (see daemon.environment.Sandbox)."""
+
+    def open(self, functions: Mapping[str, Function], bounds: Bounds) -> Awaitable[Sandbox]:
+        """Open a sandbox whose cells can call these, within these bounds. Raises SandboxError."""
+
+
+def own_class(name: str) -> SandboxClass:
+    """The class of this name, `package.module.Class` or `package.module:Class`.
+
+    Raises ConfigError: what was expected, and what was found.
+    """
+    module, _, path = name.replace(":", ".").rpartition(".")
+    if ":" in name:
+        module, _, path = name.partition(":")
+    found: object = _module(name, module)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"RLM_SANDBOX={name}: {module} is there, but has no {part} in it. {NEEDED}")
+        found = getattr(found, part)
+    if not inspect.isclass(found):
+        raise ConfigError(f"RLM_SANDBOX={name} is no class but {_kind(found)}. {NEEDED}")
+    wrong = [method for method in METHODS if not inspect.iscoroutinefunction(getattr(found, method, None))]
+    if not inspect.ismethod(getattr(found, "open", None)) and "open" not in wrong:
+        wrong.insert(0, "open as a class method")
+    if wrong:
+        raise ConfigError(f"RLM_SANDBOX={name} is a class without async {', '.join(wrong)}. {NEEDED}")
+    return cast(SandboxClass, found)
+
+
+def _module(name: str, module: str) -> object:
+    """The module of this name, as it is found from where the daemon is. Raises ConfigError."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(f"RLM_SANDBOX={name}: there is no module {error.name}. {NEEDED}") from error
+        raise ConfigError(f"RLM_SANDBOX={name}: {error.name} is not installed, which it needs.") from error
+    except UNLOADED as error:
+        file = Path(f"{module.replace('.', '/')}.py").absolute()
+        raise ConfigError(f"RLM_SANDBOX={name}: {module}: {unloaded(error, file)}. Mend it.") from error
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+async def open_own(
+    name: str, made: SandboxClass, functions: Mapping[str, Function], bounds: Bounds
+) -> Sandbox:
+    """A sandbox of this class. Raises SandboxError, whatever it raises itself."""
+    try:
+        return await made.open(functions, bounds)
+    except UNLOADED as error:
+        log.exception("The sandbox %s could not be opened.", name)
+        raise SandboxError(
+            f"{name} could not be opened ({type(error).__name__}): the log says why."
+        ) from error

@@ -1,0 +1,156 @@
+"""A sandbox in a container of Docker's: RLM_SANDBOX=examples.sandbox_container.ContainerSandbox.
+
+The program in the container is the one of RLM_SANDBOX=cpython: it calls the daemon over TCP, says its token,
+gives up its rights, and then runs cells. For another container or another machine change how it is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from asyncio import StreamReader, StreamWriter
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from daemon.environment import Bounds, Execution, Function, SandboxError
+from daemon.sandbox import cpython
+from daemon.sandbox.host import ChildSandbox, meet
+
+PATIENCE = 60.0
+"""Seconds in which the program in a container has to call."""
+PROGRAM = Path(cpython.__file__).parent
+"""What the container is shown of this project: the folder of the program, and nothing else."""
+SPARE = 256 * 2**20
+"""Bytes of memory that a container has beyond what its cells may take."""
+TOLD = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR")
+"""All that `docker` sees of the environment, which holds tokens."""
+
+
+class ContainerSandbox:
+    """Implements Sandbox in a container of its own, which is gone when it is closed."""
+
+    docker = "docker"
+    image = "python:3.11-slim"
+    network = "host"
+    """Docker's network; in `host` the container calls this machine's loopback."""
+    address = "127.0.0.1"
+    """Where the daemon listens for the container: an address of this machine in that network."""
+
+    def __init__(self, sandbox: ChildSandbox) -> None:
+        self._sandbox = sandbox
+
+    @classmethod
+    async def open(cls, functions: Mapping[str, Function], bounds: Bounds) -> Self:
+        """Start a container, and wait until it has called. Raises SandboxError."""
+        token = secrets.token_hex()
+        called: asyncio.Future[tuple[StreamReader, StreamWriter]]
+        called = asyncio.get_running_loop().create_future()
+
+        def answer(reader: StreamReader, writer: StreamWriter) -> None:
+            if called.done():
+                writer.transport.abort()
+            else:
+                called.set_result((reader, writer))
+
+        try:
+            server = await asyncio.start_server(answer, cls.address, 0)
+        except OSError as error:
+            raise SandboxError(f"Nothing can listen on {cls.address}: {error.strerror}.") from error
+        try:
+            port = server.sockets[0].getsockname()[1]
+            container = await cls._start(f"tcp:{cls.address}:{port}", token, bounds)
+            reader, writer = await container.wait_for(called)
+        finally:
+            server.close()
+        child = await meet(reader, writer, token, bounds, container)
+        return cls(child.sandbox(functions))
+
+    @classmethod
+    async def _start(cls, address: str, token: str, bounds: Bounds) -> Container:
+        name = f"soul-sandbox-{secrets.token_hex(8)}"
+        program = ("python", *cpython.FLAGS, "-c", cpython.BOOT, "/soul", address)
+        options = (
+            *("--rm", "--interactive", "--init", "--name", name, "--network", cls.network),
+            *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+            *("--user", "65534:65534", "--pids-limit", "64", "--memory", str(bounds.memory + SPARE)),
+            *(word for key, value in cpython.ENVIRONMENT.items() for word in ("--env", f"{key}={value}")),
+            *("--volume", f"{PROGRAM}:/soul/daemon/sandbox:ro"),
+        )
+        process = await run(cls.docker, "run", *options, cls.image, *program, stdin=PIPE)
+        assert process.stdin
+        with suppress(ConnectionError):
+            process.stdin.write(f"{token}\n".encode())
+            await process.stdin.drain()
+        process.stdin.close()
+        return Container(cls.docker, name, process)
+
+    async def execute_code(self, code: str) -> Execution:
+        """Run this cell to its end. Raises nothing for what the code does."""
+        return await self._sandbox.execute_code(code)
+
+    async def bind(self, **names: Any) -> None:
+        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
+        await self._sandbox.bind(**names)
+
+    async def close(self) -> None:
+        """End it, and remove the container."""
+        await self._sandbox.close()
+
+
+class Container:
+    """Implements daemon.sandbox.work.Process over a container, which the `docker run` in `process` holds."""
+
+    def __init__(self, docker: str, name: str, process: Process) -> None:
+        self._docker = docker
+        self._name = name
+        self._process = process
+
+    async def wait_for(
+        self, called: asyncio.Future[tuple[StreamReader, StreamWriter]]
+    ) -> tuple[StreamReader, StreamWriter]:
+        """The streams of whoever calls first. Raises SandboxError where the container ends before that."""
+        ended = asyncio.create_task(self._process.wait())
+        try:
+            ends: set[asyncio.Future[Any]] = {called, ended}
+            await asyncio.wait(ends, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            if not called.done():
+                self.kill()
+                await asyncio.shield(self.reap())
+        if not called.done():
+            raise SandboxError(
+                f"The container did not call (`{self._docker} run` ended with {self._process.returncode}): "
+                "the log shows what it said."
+            )
+        return called.result()
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def worked(self) -> float:
+        return 0.0  # then the time of the clock counts
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def reap(self) -> None:
+        """Remove the container, which may outlive its `docker run`."""
+        removal = await run(self._docker, "rm", "--force", self._name)
+        await removal.wait()
+        await self._process.wait()
+
+
+async def run(docker: str, *args: str, stdin: int = DEVNULL) -> Process:
+    """Start a command of Docker's; its errors go where the daemon's log goes. Raises SandboxError."""
+    seen = {key: os.environ[key] for key in TOLD if key in os.environ}
+    try:
+        return await asyncio.create_subprocess_exec(docker, *args, stdin=stdin, stdout=DEVNULL, env=seen)
+    except OSError as error:
+        raise SandboxError(f"`{docker}` cannot be started: {error.strerror}. Install Docker.") from error
