@@ -40,6 +40,8 @@ LINE = re.compile(
     r"No answer yet \(try (\d+)\)\. claude-[a-z0-9-]+: .+ It is tried again until RLM_MAX_TIME\."
 )
 
+DAYS = 864_000.0
+
 Read = Callable[..., Coroutine[Any, Any, int]]
 
 
@@ -60,12 +62,19 @@ def read(stage: Stage) -> Read:
     return read
 
 
-async def passing(stage: Stage, running: asyncio.Task[int]) -> int:
-    """Let time pass until it is over, each second when nobody can go on without; returns its status."""
+async def passing(stage: Stage, running: asyncio.Task[int], asked: int = 1) -> int:
+    """Once the model was asked so often, let time pass until it is over; returns its status."""
+    await stage.until(lambda: len(stage.model.requests) >= asked)
     async with asyncio.timeout(PATIENCE):
         while not running.done():
             await rest()
             await stage.clock.advance(1)
+        return await running
+
+
+async def over(running: asyncio.Task[int]) -> int:
+    """It comes to its end, and no time passes; returns its status."""
+    async with asyncio.timeout(PATIENCE):
         return await running
 
 
@@ -149,7 +158,7 @@ async def test_where_nothing_listens_it_says_so_at_each_try(
 ) -> None:
     nowhere = replace(settings(stage, rlm_max_time=30.0), anthropic_base_url="http://127.0.0.1:9")
     running = asyncio.create_task(terminal.read(nowhere, [book(stage)], QUESTION, clock=stage.clock))
-    assert await passing(stage, running) == 1
+    assert await passing(stage, running, asked=0) == 1
     err = capsys.readouterr().err
     assert err.count("the server cannot be reached (the connection is refused)") >= 3
     assert "No model answered: the server cannot be reached" in err.splitlines()[-1]
@@ -161,7 +170,7 @@ async def test_an_outage_that_ends_in_time_costs_time_alone(
     for _ in range(5):
         stage.model.fail(529, "overloaded_error")
     stage.model.say("FINAL(so)")
-    status = await passing(stage, asyncio.create_task(read()))
+    status = await passing(stage, asyncio.create_task(read(rlm_max_time=DAYS)))
     out, err = capsys.readouterr()
     assert (status, out) == (0, "so\n")
     assert err.count("No answer yet") == 5
@@ -174,12 +183,13 @@ async def test_an_outage_among_sub_calls_can_be_gone_on_after(
     stage.model.say("one", asks="First?")
     for _ in range(12):
         stage.model.fail(500, "api_error", asks="Second?")
-    assert await passing(stage, asyncio.create_task(read(rlm_max_time=60.0))) == 1
+    assert await passing(stage, asyncio.create_task(read(rlm_max_time=60.0)), asked=3) == 1
     assert "No model answered" in capsys.readouterr().err
     asked = len(stage.model.requests)
     left = 12 - (asked - 2)
     stage.model.say("two", asks="Second?")
-    assert await passing(stage, asyncio.create_task(read(rlm_max_time=3600.0))) == 0
+    running = asyncio.create_task(read(rlm_max_time=DAYS))
+    assert await passing(stage, running, asked=asked + 1) == 0
     assert capsys.readouterr().out == '["one", "two"]\n'
     assert len(stage.model.requests) == asked + left + 1, "what was answered before is not asked again"
 
@@ -193,7 +203,11 @@ async def test_a_model_that_hangs_is_waited_for_no_longer_than_the_reading_may_t
     for _ in range(2):
         stage.model.say("FINAL(so)", until=never, first=first)
     running = asyncio.create_task(read(rlm_max_time=20.0))
-    assert await passing(stage, running) == 1
+    await stage.until(lambda: len(stage.model.requests) == 1)
+    await stage.clock.advance(21)
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.clock.advance(5)
+    assert await over(running) == 1
     assert "No answer: it came to its bound of time (RLM_MAX_TIME)." in capsys.readouterr().err
     await stage.until(lambda: len(stage.model.closed) == 2)
 
@@ -206,7 +220,9 @@ async def test_a_sub_call_that_hangs_ends_with_the_time_and_what_is_known_is_sai
     stage.model.say("two", asks="Second?", until=asyncio.Event(), first=1)
     stage.model.say("The first one is known.", asks="no more room")
     running = asyncio.create_task(read(rlm_max_time=20.0))
-    assert await passing(stage, running) == 2
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    await stage.clock.advance(21)
+    assert await over(running) == 2
     out, err = capsys.readouterr()
     assert out == "The first one is known.\n"
     assert "Read in part: it came to its bound of time (RLM_MAX_TIME)." in err
@@ -226,7 +242,9 @@ async def test_a_reading_below_another_ends_with_the_time_too(
     stage.model.say("Nothing below.", asks="no more room")
     stage.model.say("Nothing above.", asks="no more room")
     running = asyncio.create_task(read(rlm_max_time=20.0))
-    assert await passing(stage, running) == 2
+    await stage.until(lambda: len(stage.model.requests) == 2)
+    await stage.clock.advance(21)
+    assert await over(running) == 2
     assert capsys.readouterr().out == "Nothing above.\n"
 
 
