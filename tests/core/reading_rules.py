@@ -191,8 +191,8 @@ LOOP: tuple[Mutant, ...] = (
     rule(
         "reading: half a cell does not run",
         "mind/writing.py",
-        "        if is_code and (whole or end < len(lines)):",
-        "        if is_code:",
+        "        elif is_code and (whole or end < len(lines)):",
+        "        elif is_code:",
         f"{WRITING}a_cell_that_is_not_closed_counts_where_the_answer_is_whole",
     ),
     rule(
