@@ -356,7 +356,7 @@ class Overview:
             met = self._met()
             notes = self._notes.about_others(met, NOTES)
             noted = self._notes.count_others(met)
-        known = [self._text(entry, self._models.text(entry)) for entry in reversed(models)]
+        known = [self._text(entry, self._models.own_lines(entry)) for entry in reversed(models)]
         return {
             "still_reading": left,
             "id": id,

@@ -103,10 +103,10 @@ class PersonModels(PartialProjection):
                 found.append((channel == here, last))
         found.sort(reverse=True)
         entries = self.journal.many([seq for _, seq in found[:MOST]])
-        texts = [self.text(entry, before) for entry in entries]
+        texts = [self.own_lines(entry, before) for entry in entries]
         return [text for text in texts if text]
 
-    def text(self, entry: Entry[PersonLearned | Corrected], before: int = ALWAYS) -> str:
+    def own_lines(self, entry: Entry[PersonLearned | Corrected], before: int = ALWAYS) -> str:
         """Return what this entry says of its person, without lines that quote somebody else.
 
         What the person themselves corrected reads as they wrote it.
@@ -139,7 +139,7 @@ class PersonModels(PartialProjection):
         seq = _last(self._learned(person, thread), before)
         if not seq:
             return 0, ""
-        return seq, self.text(self.journal.at(seq), before)
+        return seq, self.own_lines(self.journal.at(seq), before)
 
     def stands(self, entry: Entry[PersonLearned]) -> bool:
         """Does this model count? Not if another was learned in its channel since the one it was made from.

@@ -132,7 +132,7 @@ class Recollections(Projection):
         entry = self.journal.at(versions[-1])
         text = entry.event.text
         if isinstance(entry.event, PersonLearned):
-            text = self._models.text(entry)
+            text = self._models.own_lines(entry)
         known = KnownNote(seq=entry.seq, first=versions[0], text=text, place="", audience="", at=entry.at)
         if channel is None:
             return known
