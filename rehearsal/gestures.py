@@ -126,7 +126,9 @@ def _end_streams(workspace: Workspace, channel: Channel, root: Message, app: App
     for message in replies(workspace.db, root, 0, FOREVER, FOREVER):
         if message.body["user"] == app.user and workspace.streams(message):
             before = message_json(workspace.db, message)
-            changed(workspace, channel, put(workspace.db, replace(message, streaming=None)), before)
+            body = {**message.body, "streaming_state": "completed"}
+            over = put(workspace.db, replace(message, body=body, streaming=None))
+            changed(workspace, channel, over, before)
             ended.append(message.ts)
     return ended
 

@@ -107,7 +107,7 @@ def message_json(db: sqlite3.Connection, message: Message, metadata: bool = Fals
     if not metadata:
         shown.pop("metadata", None)
     if message.streaming is not None:
-        shown["streaming"] = True
+        shown |= {"streaming": True, "streaming_state": "in_progress"}
     if message.thread is not None:
         return shown | {"thread_ts": message.root}
     return shown | _thread(db, message)

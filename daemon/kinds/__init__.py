@@ -22,7 +22,9 @@ from daemon.kinds.housekeeping import (
     CaughtUp,
     ChannelMoved,
     Fault,
+    Grown,
     JournalNamed,
+    MayGrow,
     ReadOn,
     StatusCleared,
     Text,
@@ -177,6 +179,8 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     StatusCleared,
     JournalNamed,
     ChannelMoved,
+    MayGrow,
+    Grown,
     *FORGETTING,
 )
 """All of them, for whoever opens a journal."""

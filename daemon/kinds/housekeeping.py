@@ -98,3 +98,31 @@ class ChannelMoved(Event):
 
     def line(self) -> str:
         return f"{self.old} is {self.new} now"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MayGrow(Event):
+    """Another bot's message that may still grow; its words are taken from Slack when it does no more.
+
+    `where` is what Slack calls the conversation, `root` the ts of its thread.
+    """
+
+    kind = "may-grow"
+    pending = True
+    closed_by = frozenset({"grown"})
+    state = "still being written by another bot"
+    stays: ClassVar[tuple[str, ...]] = ("channel", "where", "root", "ts")
+    channel: str
+    where: str
+    root: str
+    ts: str
+
+    def line(self) -> str:
+        return f"{self.channel}:{self.ts}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown(Event):
+    """The message grows no more: it was taken, or how it reads now; nothing of it, where it is gone."""
+
+    kind = "grown"

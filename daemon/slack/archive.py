@@ -92,6 +92,24 @@ class Archive:
                 return []
             raise
 
+    async def message(self, channel: str, root: str, ts: str) -> Item | None:
+        """One message of a thread as it stands there now, with its metadata; None where it does not."""
+        replies = self._web.client.conversations_replies
+        where: dict[str, Any] = {
+            "channel": channel,
+            "ts": root,
+            "oldest": ts,
+            "latest": ts,
+            "inclusive": True,
+        }
+        try:
+            async for page in pages(self._ask, replies, "messages", 1, include_all_metadata=True, **where):
+                return next((item for item in page if item.get("ts") == ts), None)
+        except SlackApiError as refusal:
+            if error_of(refusal) != "thread_not_found":
+                raise
+        return None
+
     async def members(self, channel: str) -> set[str]:
         """The ids of those who are in a conversation."""
         return await members(self.paced, self._web.client.conversations_members, channel)

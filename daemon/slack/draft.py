@@ -38,7 +38,8 @@ class Draft:
     """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`.
 
     `answers` are the ts of the messages that it answers, `journal` is the id of its journal. `named` says
-    whose links may stand in it where it cannot say that they have no previews.
+    whose links may stand in it where it cannot say that they have no previews. `grows`: what is written now
+    is not all of it.
     """
 
     web: Web
@@ -48,11 +49,12 @@ class Draft:
     answers: Sequence[str] = ()
     journal: str = ""
     named: Named = any_host
+    grows: bool = False
 
     @property
     def metadata(self) -> dict[str, Any]:
         """How the message is known again after a crash, and what it answers where no journal says so."""
-        return mark(self.key, self.journal, self.answers)
+        return mark(self.key, self.journal, self.answers, grows=self.grows)
 
     async def post(
         self, text: str, hold: Hold, choices: Choices | None = None, *, plain: bool = False

@@ -22,11 +22,13 @@ from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Choice
+from daemon.slack.archive import Archive
 from daemon.slack.audience import Audiences, changed_in
 from daemon.slack.channel_ids import MOVED
 from daemon.slack.chatter import Noticing
+from daemon.slack.growing import LONGEST_GROWTH, Growing
 from daemon.slack.meant import meant
-from daemon.slack.message import Message, message_of, reaction_of
+from daemon.slack.message import GROWN, Message, message_of, reaction_of
 from daemon.slack.names import Words
 from daemon.slack.order import Order
 from daemon.slack.own_workspace import Workspace
@@ -38,6 +40,8 @@ from daemon.slack.profile import profile_in
 from daemon.slack.stop_signals import Stop, expected_in, heeded, is_late, stop_of, thread_of
 from daemon.slack.words import command
 
+ALWAYS_ANSWERED = 10.0
+"""Seconds for which Slack may be late with an event that is answered, however small CATCH_UP_MAX_AGE is."""
 BOTS = "bots"
 """Stands for all of them where messages are put in order."""
 EARLY = 200
@@ -53,11 +57,15 @@ log = logging.getLogger(__name__)
 class Inbox:
     """Turns envelopes into entries until it is closed.
 
-    With `notes` it keeps for an inner life what concerns no conversation.
+    What is older than `max_age` seconds when it comes is not answered. With `notes` it keeps for an inner
+    life what concerns no conversation.
     """
 
-    def __init__(self, workspace: Workspace, *, notes: bool = False) -> None:
+    def __init__(
+        self, workspace: Workspace, archive: Archive, *, max_age: float, notes: bool = False
+    ) -> None:
         self._workspace = workspace
+        self._max_age = max(max_age, ALWAYS_ANSWERED)
         self._journal = workspace.journal
         self._people = workspace.people
         self._me = workspace.me
@@ -69,6 +77,7 @@ class Inbox:
         self._noticing: Noticing | None = None
         if notes:
             self._noticing = Noticing(workspace, self.audiences)
+        self.growing = Growing(workspace, archive, self._take_whole)
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -110,8 +119,7 @@ class Inbox:
         message = message_of(event)
         self._look_whose(event)
         if message:
-            for thread in await self._message(message):
-                self._wake(thread)
+            await self._said(message)
             return
         profile = profile_in(event)
         if profile:
@@ -127,6 +135,50 @@ class Inbox:
         reaction = reaction_of(event)
         if reaction:
             await self._noticing.reaction(reaction)
+
+    async def _said(self, message: Message) -> None:
+        """A message, or a change of one: a bot's that concerns the soul is taken when it is whole."""
+        if message.by_bot and message.change == "deleted":
+            self.growing.drop(message)
+        elif self._may_grow(message):
+            await self.growing.hold(message)
+        elif message.change != GROWN:
+            for thread in await self._message(message):
+                self._wake(thread)
+
+    def _may_grow(self, message: Message) -> bool:
+        """Is it of another bot, which may call the soul, or a change of one that is held or was taken?
+
+        What bots say that may not call it is known at once, and how it grew when it is whole.
+        """
+        if not message.by_bot or self._me.said(message.user, message.bot):
+            return False
+        if message.change:
+            return self.growing.holds(message) or self._as_known(message) is not None
+        return self._allowed.names(message)
+
+    async def _take_whole(self, message: Message) -> None:
+        """Take a bot's message that grows no more; where it was taken, how it reads now."""
+        known = self._as_known(message)
+        if known:
+            words = await self._people.describe(message)
+            if words["text"] == known.event.text:
+                return
+            now = f"{self._workspace.web.now():.6f}"
+            message = replace(message, change="edited", changed=max(now, message.ts, key=moment), told="")
+        for thread in await self._message(message):
+            self._wake(thread)
+
+    def _as_known(self, message: Message) -> Entry[kinds.Said] | None:
+        """The latest that the journal knows of this message; None where it was not taken."""
+        where = self._where(message)
+        for key, kind in (("msg", kinds.Said), ("heard", kinds.Said), ("noticed", kinds.Noticed)):
+            first = self._journal.get(f"{key}:{where}")
+            if first:
+                for entry in self._journal.latest_first(first.thread, kind):
+                    if entry.event.ts == message.ts:
+                        return entry
+        return None
 
     def _look_whose(self, event: Mapping[str, Any]) -> None:
         """A message of the soul's own that names another journal was said by another daemon."""
@@ -222,7 +274,15 @@ class Inbox:
             return set()
         if late == kinds.ANSWERED and self._is_context(message):
             return set()
+        if late != kinds.ANSWERED and self._is_young(message) and self._may_grow(message):
+            await self.growing.hold(message)
+            return set()
         return await self._message(message, late=late)
+
+    def _is_young(self, message: Message) -> bool:
+        """May it be growing, by its age?"""
+        age = self._workspace.web.now() - float(message.ts)
+        return not message.ended and age < LONGEST_GROWTH
 
     async def recover_own(self, message: Message) -> None:
         """Remember what the soul itself has said in a conversation, in a life that the journal does not know.
@@ -282,6 +342,8 @@ class Inbox:
         if not message.by_bot:
             return await self._judged(key, message, late=late)
         async with self._order.of(BOTS):
+            if self._allowed.names(message) and not message.change and self._is_known(message):
+                return None  # it was counted: judged again, it might be one too many
             return await self._judged(key, message, late=late)
 
     async def _judged(self, key: str, message: Message, *, late: str) -> Taken | None:
@@ -290,7 +352,7 @@ class Inbox:
             called_by: str | None = known.event.called_by
         else:
             called_by = self._begun(message)
-        if not late and self._is_late(known, message):
+        if not late and (self._is_late(known, message) or self._is_too_old(message)):
             late = kinds.TOO_LATE
         neighbour = self._allowed.names(message)
         enough = neighbour and self._workspace.meetings.enough(self._me.team, message.channel, message.root)
@@ -349,6 +411,14 @@ class Inbox:
             return False
         return is_late(self._journal, known.thread, message.ts)
 
+    def _is_too_old(self, message: Message) -> bool:
+        """Was it said too long ago for an answer, as Slack dates it and by Slack's clock?
+
+        Where Slack does not tell the time it is not: ours may be wrong.
+        """
+        now = self._workspace.web.time()
+        return now is not None and now - float(message.ts) > self._max_age
+
     def _urgent(self, message: Message) -> bool:
         return command(message, self._me) == "stop"
 
@@ -365,6 +435,8 @@ class Inbox:
         again = []
         for message in here:
             if known and moment(message.ts) >= moment(known.event.called_by):
+                if message.by_bot and not self._allowed.names(message):
+                    await self.growing.hold(message)  # only its first piece may have been told
                 again.append(await self._judge(key, message))
                 with suppress(ValueError):  # younger ones pushed it out meanwhile
                     self._early.remove((key, message))

@@ -12,15 +12,18 @@ from daemon.slack.web import Item
 
 EVENT = "soul_speech"
 """The metadata's event_type. Its payload: `key`, the digest of the speech's key; `journal`, the id of the
-journal that it stands in; `answers`, the ts of the messages that it answers, between spaces."""
+journal that it stands in; `answers`, the ts of the messages that it answers, between spaces; `grows`, only
+while more of it is to come: other daemons wait for that."""
 MOST_ANSWERED = 100
 """Messages that are named one by one: Slack bounds the size of metadata."""
 
 
-def mark(key: str, journal: str, answers: Sequence[str]) -> dict[str, Any]:
+def mark(key: str, journal: str, answers: Sequence[str], *, grows: bool = False) -> dict[str, Any]:
     """The metadata of a message of the speech that has this key."""
     named = " ".join(answers[-MOST_ANSWERED:])
-    payload = {"key": digest(key), "journal": journal, "answers": named}
+    payload: dict[str, Any] = {"key": digest(key), "journal": journal, "answers": named}
+    if grows:
+        payload["grows"] = True
     return {"event_type": EVENT, "event_payload": payload}
 
 
@@ -31,6 +34,7 @@ class Marked:
     key: str
     journal: str
     answers: frozenset[str] | None
+    grows: bool = False
 
 
 def marked(item: Item) -> Marked:
@@ -43,4 +47,4 @@ def marked(item: Item) -> Marked:
     named = None
     if isinstance(answers, str):
         named = frozenset(ts for ts in answers.split() if TS.fullmatch(ts))
-    return Marked(told(payload, "key"), told(payload, "journal"), named)
+    return Marked(told(payload, "key"), told(payload, "journal"), named, payload.get("grows") is True)

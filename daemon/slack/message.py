@@ -23,6 +23,10 @@ SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
 SLACKBOT = "USLACKBOT"
 LONGEST_URL = 2_000
 LONGEST_WORD = 80
+GROWN = "grown"
+"""The change of a bot's message of which an event tells: a stream that ended, or another text."""
+GROWS, ENDED = ("in_progress",), ("completed", "complete")
+"""Slack's words for the `streaming_state` of a message that grows, and of one that is whole."""
 LARGEST = 1 << 50
 """More bytes than any file has: what says so does not know."""
 
@@ -33,9 +37,9 @@ class Message:
 
     `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
     `text` is what they wrote, `rest` what they show with it: a forwarded message, a table, a preview.
-    `name` is what a bot calls itself, `profile` what a person is called then. `change` is empty, edited or
-    deleted; `changed` the ts of that, `told` that of the event about an edit: edits of one second may have
-    the same `changed`.
+    `name` is what a bot calls itself, `profile` what a person is called then. `change` is empty, edited,
+    deleted, or (a bot's) grown; `changed` the ts of that, `told` that of the event about an edit: edits of
+    one second may have the same `changed`. `ended`: Slack says that it was a stream, and is whole.
     """
 
     channel: str
@@ -53,6 +57,7 @@ class Message:
     change: str = ""
     changed: str = ""
     told: str = ""
+    ended: bool = False
 
     @property
     def whole(self) -> str:
@@ -139,6 +144,7 @@ def said(
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
+        ended=told(message, "streaming_state") in ENDED,
     )
 
 
@@ -177,27 +183,31 @@ def _short(word: str) -> str:
 
 
 def _edit(event: Mapping[str, Any]) -> Message | None:
-    """A change of words by a person; unfurls and streams change messages, too, and are no news."""
+    """A change of words by a person, or any of a bot's message; what unfurls is no news."""
     new = part(event, "message")
     old = object_in(event, "previous_message")
     if new.get("subtype") == "tombstone":
         return _deletion(event, old or new, stamp(new, "ts"))
+    if new.get("bot_id"):
+        return _dated(event, _told_by(event, new, GROWN, stamp(new, "ts")))
     edited = object_in(new, "edited")
-    if not edited or new.get("bot_id"):
+    if not edited:
         return None
     if old and _shown(old) == _shown(new):
         return None
-    edit = _told_by(event, new, "edited", stamp(edited, "ts"))
-    if event.get("event_ts"):
-        edit = replace(edit, told=stamp(event, "event_ts"))
-    return edit
+    return _dated(event, _told_by(event, new, "edited", stamp(edited, "ts")))
 
 
-def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Message | None:
-    """A person took something back: who and where, not what."""
-    if old.get("bot_id"):
-        return None
-    gone = {"ts": ts, "user": old.get("user"), "thread_ts": old.get("thread_ts")}
+def _dated(event: Mapping[str, Any], change: Message) -> Message:
+    """The change, with the ts of the event that tells of it."""
+    if not event.get("event_ts"):
+        return change
+    return replace(change, told=stamp(event, "event_ts"))
+
+
+def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Message:
+    """Somebody took something back: who and where, not what."""
+    gone = {"ts": ts, **{name: old.get(name) for name in ("user", "bot_id", "thread_ts")}}
     when = "event_ts" if event.get("event_ts") else "ts"
     return _told_by(event, gone, "deleted", stamp(event, when))
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -127,6 +128,7 @@ class SlackSpeaker:
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
+        draft = replace(draft, grows=True)
         try:
             ts = await draft.begin(quiet_so_far(text, draft.keep, draft.named), hold)
             return Stream(draft, ts, text, streamed=True)
@@ -164,7 +166,7 @@ class SlackSpeaker:
                 return ts
             final = quiet(text, draft.keep, draft.named)
             if not await self._ended(thread, draft, ts, final, hold, choices):
-                await draft.stop(ts, "", hold)
+                await replace(draft, grows=True).stop(ts, "", hold)
                 await draft.rewrite(ts, final, hold, choices, plain=plain)
         return ts
 

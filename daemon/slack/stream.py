@@ -87,7 +87,7 @@ class Stream:
     async def _run(self) -> None:
         while self._whole:
             await self._grown.wait()
-            await self._until(self._enough, PACE)
+            await self._draft.web.until(self._enough, PACE)
             if self._closed.is_set() or self._next is None:
                 return
             self._grown.clear()
@@ -98,19 +98,6 @@ class Stream:
                 self._whole = False  # what was shown proved to be a part of a link that nobody named
             elif len(text) > len(self._shown):
                 await self._step(text, hold)
-
-    async def _until(self, event: asyncio.Event, seconds: float) -> None:
-        """Until this happened, or this long."""
-        waits = [
-            asyncio.create_task(self._draft.web.clock.sleep(seconds)),
-            asyncio.create_task(event.wait()),
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
 
     async def _step(self, text: str, hold: Hold) -> None:
         try:
@@ -125,6 +112,6 @@ class Stream:
                 self._whole = False
                 return
             self._grown.set()
-            await self._until(self._closed, wait)
+            await self._draft.web.until(self._closed, wait)
         except (Fenced, *OUT_OF_REACH):
             self._whole = False

@@ -100,12 +100,13 @@ class Slack:
             self.surroundings = History(workspace)
             self.own_messages = OwnDeletion(workspace, archive)
             self.speaker = SlackSpeaker(workspace, self._left_out)
-            self._inbox = Inbox(workspace, notes=self.notes)
+            self._inbox = Inbox(workspace, archive, max_age=self.max_age, notes=self.notes)
             self.doors = Doors(workspace, self._inbox.audiences)
             catch_up = CatchUp(workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age)
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
             self._sockets = Sockets(app, web, self.access, session, self.hearing, self._hears_again)
+            opening.push_async_callback(self._inbox.growing.close)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
@@ -183,12 +184,14 @@ class Slack:
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""
         await self._sockets.connect()
+        self._inbox.growing.begin()
 
     async def stop(self) -> None:
         """Take no more messages: Slack keeps what comes now for the next connection."""
         await self.catch_up.close()
         self._inbox.close()
         await self._sockets.close()
+        await self._inbox.growing.close()
 
 
 def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:

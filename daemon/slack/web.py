@@ -78,12 +78,31 @@ class Web:
     """The id by which Slack calls a channel now: the journal keeps the first one."""
     answered_at: float | None = None
     """What time it was for Slack when it last answered, in Unix seconds; None where it did not say."""
+    _dated: float = 0.0
+    """When that answer came, by the clock that nobody sets."""
 
     def now(self) -> float:
         """Slack's time as of its last answer, or ours where it does not say: ours may be set wrong."""
         if self.answered_at is None:
             return self.clock.now()
         return self.answered_at
+
+    def time(self) -> float | None:
+        """Slack's time by now, in Unix seconds: its last answer's, and what has passed since; None where no
+        answer says it."""
+        if self.answered_at is None:
+            return None
+        return self.answered_at + self.clock.steady() - self._dated
+
+    async def until(self, event: asyncio.Event, seconds: float) -> None:
+        """Wait until this happened, or this long."""
+        waits = [asyncio.create_task(self.clock.sleep(seconds)), asyncio.create_task(event.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
     async def call(
         self, hold: Hold, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
@@ -124,6 +143,7 @@ class Web:
                 raise
         self.scopes.taken(named(method))
         self.answered_at = date(answer)
+        self._dated = self.clock.steady()
         return answer
 
     def end(self, reason: BaseException) -> None:

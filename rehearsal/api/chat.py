@@ -121,7 +121,7 @@ def stop_stream(call: Call) -> dict[str, Any]:
     channel, message = _streaming(call)
     before = message_json(call.db, message)
     text = _checked(message.body["text"] + _streamed_text(call))
-    body = {**message.body, "text": text, **_metadata(call)}
+    body = {**message.body, "text": text, "streaming_state": "completed", **_metadata(call)}
     blocks = call.value("blocks", list, "invalid_blocks")
     if blocks:
         body["blocks"] = accepted([{"type": "markdown", "text": text}, *blocks])

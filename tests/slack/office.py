@@ -15,13 +15,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Opened, Said
+from daemon.kinds import SOUL_KINDS, MayGrow, Opened, Said
 from daemon.ports import Clock
 from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
 from rehearsal.local_slack import World
 from rehearsal.people import SOUL
+from tests.attention import PATIENCE, rest
 from tests.attention import until as until
 from tests.clock import FakeClock, TrueClock
 from tests.slack.wire import Wire
@@ -112,6 +113,14 @@ class Office:
         """What the soul's app has not acked yet."""
         deliveries = self.world.workspace.courier.deliveries()
         return [one for one in deliveries if one["app"] == SOUL.id and not one["acked"]]
+
+    async def heard_out(self) -> None:
+        """Until no bot's message may grow any more, with the time that this takes."""
+        await self.acked()
+        async with asyncio.timeout(PATIENCE):
+            while self.journal.pending(MayGrow):
+                await rest()
+                await self.clock.advance(1)
 
     async def acked(self) -> None:
         await until(lambda: not self.unacked())

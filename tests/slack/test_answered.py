@@ -118,7 +118,7 @@ async def test_a_mention_that_comes_alone_knows_where_it_is(here: Office) -> Non
     group = (await here.client("alice").conversations_open(users=everybody))["channel"]["id"]
     for channel in (group, GENERAL):
         mention = {"type": "app_mention", "channel": channel, "user": ALICE.id, "text": f"{ME} hi"}
-        await here.event(event={**mention, "ts": "1.000001"})
+        await here.event(event={**mention, "ts": "1789999999.000001"})
     assert [entry.event.where for entry in here.entries(Opened)] == ["group", "channel"]
     assert [entry.event.address for entry in here.entries(Message)] == ["mention", "mention"]
 
@@ -144,7 +144,9 @@ async def test_other_bots_are_not_answered(here: Office) -> None:
 async def test_an_allowed_bot_is_answered_when_it_mentions_the_soul(tmp_path: Path, id: str) -> None:
     async with office(tmp_path, Allowed(bots=frozenset({id}))) as here:
         ts = await here.say(ECHO_TOKEN, GENERAL, f"{ME} beep")
+        await here.heard_out()
         await here.say(ECHO_TOKEN, GENERAL, "beep beep", ts)
+        await here.heard_out()
         assert [entry.event.text for entry in here.entries(Message)] == ["@Claudius beep"]
         assert here.one(Heard).event.text == "beep beep"
 

@@ -148,7 +148,7 @@ async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: 
 
 async def test_files_come_with_the_message_where_its_mention_was_faster(here: Office) -> None:
     """Of a mention Slack sends two events, in any order, and the files may stand in one of them only."""
-    said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1.000001"}
+    said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1789999999.000001"}
     shared = {"subtype": "file_share", "channel_type": "channel", "files": [{"id": "F1", "name": "plan.pdf"}]}
     await here.event(event={**said, "type": "app_mention"})
     for _ in range(2):
@@ -159,7 +159,7 @@ async def test_files_come_with_the_message_where_its_mention_was_faster(here: Of
 
 
 async def test_files_that_came_with_the_message_do_not_come_again(here: Office) -> None:
-    said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1.000001"}
+    said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1789999999.000001"}
     shared = {"subtype": "file_share", "channel_type": "channel", "files": [{"id": "F1", "name": "plan.pdf"}]}
     for _ in range(2):
         await here.event(event={**said, **shared, "type": "message"})

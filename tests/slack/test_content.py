@@ -473,7 +473,7 @@ async def test_an_allowed_bot_calls_the_soul_in_from_its_blocks(tmp_path: Path) 
             rich(line({"type": "user", "user_id": SOUL.user}, " the build is red")),
         ):
             await here.control("message", token=ECHOES, channel=GENERAL, text="Build 7", blocks=[block])
-            await here.acked()
+            await here.heard_out()
         said = [(entry.event.address, entry.event.text) for entry in here.entries(Message)]
         assert said == [("mention", "Build 7\n@Claudius the build is red")] * 2
 
@@ -490,7 +490,7 @@ async def test_a_forwarded_command_is_none(here: Office) -> None:
 
 
 async def test_what_a_message_shows_comes_after_its_mention_that_came_without_it(here: Office) -> None:
-    said = {"channel": GENERAL, "user": ALICE.id, "text": f"{ME} look", "ts": "1.000001"}
+    said = {"channel": GENERAL, "user": ALICE.id, "text": f"{ME} look", "ts": "1789999999.000001"}
     shows = {"channel_type": "channel", "attachments": [share()]}
     await here.event(event={**said, "type": "app_mention"})
     for _ in range(2):
@@ -563,5 +563,6 @@ async def test_blocks_and_forwards_are_notes_of_the_inner_life(tmp_path: Path) -
     allowed = Allowed(bots=frozenset({ECHO.user}))
     async with office(tmp_path, allowed, notes=True) as here:
         await alert(here)
+        await here.heard_out()
         await here.put("bob", GENERAL, attachments=[share()])
         assert [entry.event.text for entry in here.entries(Noticed)] == [READ, FORWARDED]

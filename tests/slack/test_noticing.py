@@ -120,6 +120,7 @@ async def test_bots_only_if_they_are_named(tmp_path: Path) -> None:
         await here.say(ECHOES, GENERAL, "the build is red")
         await here.say(ECHOES, RANDOM, "the build is green")
         await here.say(SOUL.bot_token, GENERAL, "good morning")
+        await here.heard_out()
         assert [(entry.event.text, entry.event.bot) for entry in here.entries(Noticed)] == [
             ("the build is red", True)
         ]
@@ -168,10 +169,11 @@ async def test_who_is_called_later_still_reads_it_as_history(here: Office) -> No
 
 async def test_a_reply_that_was_noticed_before_its_call_came_is_answered(here: Office) -> None:
     message: dict[str, Any] = {"type": "message", "channel": GENERAL, "channel_type": "channel"}
-    reply = {**message, "user": BOB.id, "text": "and me?", "ts": "6.000001", "thread_ts": "5.000001"}
+    reply = {**message, "user": BOB.id, "text": "and me?", "ts": "1789999996.000001"}
+    reply |= {"thread_ts": "1789999995.000001"}
     await here.event(event=reply)
     assert noticed(here) == ["and me?"]
-    await here.event(event={**message, "user": ALICE.id, "text": f"{ME} hello", "ts": "5.000001"})
+    await here.event(event={**message, "user": ALICE.id, "text": f"{ME} hello", "ts": "1789999995.000001"})
     assert [entry.event.address for entry in here.entries(Message)] == ["mention", "follow-up"]
     assert set(here.woken) == {here.entries(Message)[0].thread}
 

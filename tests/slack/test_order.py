@@ -13,7 +13,7 @@ from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, until
 
 MESSAGE: dict[str, Any] = {"type": "message", "channel": GENERAL, "channel_type": "channel"}
-ROOT, REPLY, LATER = "5.000001", "6.000001", "7.000001"
+ROOT, REPLY, LATER = "1789999995.000001", "1789999996.000001", "1789999997.000001"
 CALL = {**MESSAGE, "user": ALICE.id, "text": f"{ME} hello", "ts": ROOT}
 ANSWER = {**MESSAGE, "user": BOB.id, "text": "and me?", "ts": REPLY, "thread_ts": ROOT}
 
@@ -74,7 +74,7 @@ async def test_what_was_said_before_the_call_stays_context(here: Office) -> None
 
 async def test_an_early_reply_to_someone_else_is_only_heard(here: Office) -> None:
     await here.event(event={**ANSWER, "text": f"<@{CAROL.id}>, you?"})
-    await here.event(event={**ANSWER, "thread_ts": "5.000002"})
+    await here.event(event={**ANSWER, "thread_ts": "1789999995.000002"})
     await here.event(event=CALL)
     assert addresses(here) == [("mention", "@Claudius hello")]
     assert here.one(Heard).key == f"heard:{TEAM}:{GENERAL}:{REPLY}"
@@ -97,7 +97,7 @@ async def test_an_early_reply_that_could_not_be_written_comes_with_its_call_agai
 async def test_only_the_last_replies_of_other_threads_are_remembered(here: Office) -> None:
     await here.event(event=ANSWER)
     for number in range(EARLY):
-        event = {**ANSWER, "ts": f"6.{number:06d}", "thread_ts": "4.000001"}
+        event = {**ANSWER, "ts": f"1789999996.{number:06d}", "thread_ts": "1789999994.000001"}
         await here.control("event", event=event)
     await here.acked()
     await here.event(event=CALL)

@@ -1,0 +1,230 @@
+"""Messages of other bots that may grow: each is taken once, when it is whole. For the inbox.
+
+Slack tells other apps of the first piece of a stream and of its end, and what is posted whole looks like the
+first piece of what will be rewritten. So each is noted before its ack, and looked up when it was still for
+a while: whatever events came late, twice, in another order or never, it is taken as it stands there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import JournalDamaged, JournalError
+from daemon.kinds import Grown, MayGrow, moment
+from daemon.slack.archive import Archive, spoken
+from daemon.slack.mark import marked
+from daemon.slack.message import GROWS, Message
+from daemon.slack.order import Order
+from daemon.slack.own_workspace import Workspace
+from daemon.slack.payload import told
+from daemon.slack.place import home
+from daemon.slack.refusals import OUT_OF_REACH, final, why
+from daemon.slack.web import AT_ONCE, Item, pause
+
+STILL = 5.0
+"""Seconds without a change after which a message is whole, unless Slack or its author says that it grows."""
+LONGEST_LOOK = 30.0
+"""Seconds between two looks at a message that is said to grow."""
+LONGEST_GROWTH = 600.0
+"""Seconds without a change after which it is whole whatever is said of it: a stream lasts five minutes."""
+
+Take = Callable[[Message], Awaitable[None]]
+"""Takes a message that is whole, or how one reads now that was taken. Raises JournalError."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Held:
+    """A message that may grow; `message` is how it reads, None until that is known. Times are of `steady`."""
+
+    mark: Entry[MayGrow]
+    due: float
+    message: Message | None = None
+    changed_at: float = 0.0
+    looks: int = 0
+    failures: int = 0
+    changes: int = 0
+    """Events that told of something new."""
+    deleted: bool = False
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def hear(self, message: Message, now: float) -> None:
+        """An event tells how it reads; one that is older than what is known does not count."""
+        known = self.message
+        if known and moment(message.told or message.ts) < moment(known.told or known.ts):
+            return
+        if known and known.whole == message.whole and not message.ended:
+            self.message = replace(known, called=known.called or message.called)
+            return
+        self._reads(message, now)
+        self.changes += 1
+        self.due = now + (0.0 if message.ended else STILL)
+        self.stirred.set()
+
+    def look(self, message: Message, now: float) -> bool:
+        """Slack shows that it reads so; is that news?"""
+        is_news = self.message is None or self.message.whole != message.whole
+        self._reads(replace(message, told=self.message.told if self.message else ""), now, is_news=is_news)
+        return is_news
+
+    def _reads(self, message: Message, now: float, *, is_news: bool = True) -> None:
+        was_called = self.message is not None and self.message.called
+        self.message = replace(message, change="", changed="", called=message.called or was_called)
+        if is_news:
+            self.changed_at = now
+
+
+class Growing:
+    """Holds them until they are whole; what a killed daemon held, the next one looks up."""
+
+    def __init__(self, workspace: Workspace, archive: Archive, take: Take) -> None:
+        self._workspace = workspace
+        self._journal = workspace.journal
+        self._web = workspace.web
+        self._archive = archive
+        self._take = take
+        self._order = Order()
+        self._held: dict[tuple[str, str], _Held] = {}
+        """By channel and ts."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> None:
+        """Look up what an earlier life has held."""
+        for mark in self._journal.pending(MayGrow):
+            if (mark.event.channel, mark.event.ts) not in self._held:
+                self._follow(mark)
+
+    async def close(self) -> None:
+        """Take nothing more; the next life does."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def holds(self, message: Message) -> bool:
+        """Is it held now?"""
+        return (message.channel, message.ts) in self._held
+
+    async def hold(self, message: Message) -> None:
+        """Note that it may grow, and take it when it does no more. Raises JournalError."""
+        where = (message.channel, message.ts)
+        async with self._order.of(where):
+            held = self._held.get(where)
+            if held is None:
+                mark, is_new = await self._noted(message)
+                if not (is_new or self._journal.still_pending([mark.seq])):
+                    return  # this event came before, and what it told of was taken
+                held = self._follow(mark)
+            held.hear(message, self._web.clock.steady())
+
+    def drop(self, message: Message) -> None:
+        """It was deleted: what is not taken yet never will be."""
+        held = self._held.get((message.channel, message.ts))
+        if held:
+            held.deleted = True
+            held.due = self._web.clock.steady()
+            held.stirred.set()
+
+    async def _noted(self, message: Message) -> tuple[Entry[MayGrow], bool]:
+        key = f"may-grow:{self._workspace.me.team}:{message.channel}:{message.ts}"
+        if message.told:
+            key = f"{key}:{message.told}"
+        event = MayGrow(channel=message.channel, where=message.kind, root=message.root, ts=message.ts)
+        return await self._journal.append(self._home, event, key=key, author="core")
+
+    @property
+    def _home(self) -> str:
+        return home(self._workspace.me.team)
+
+    def _follow(self, mark: Entry[MayGrow]) -> _Held:
+        held = _Held(mark=mark, due=self._web.clock.steady() + STILL)
+        self._held[mark.event.channel, mark.event.ts] = held
+        task = asyncio.create_task(self._until_whole(held), name=f"growing:{mark.event.ts}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return held
+
+    async def _until_whole(self, held: _Held) -> None:
+        while True:
+            await self._until_due(held)
+            try:
+                if await self._is_over(held):
+                    return
+            except SlackApiError as refusal:
+                if final(refusal):
+                    log.warning("Slack does not show a bot's message (%s); left for later.", why(refusal))
+                    return
+                self._stumble(held, refusal)
+            except JournalDamaged as damage:  # its conversation waits, and all others are heard
+                log.error("A bot's message in %s is passed over. %s", held.mark.event.channel, damage)
+                return
+            except (JournalError, *OUT_OF_REACH) as error:
+                self._stumble(held, error)
+
+    async def _until_due(self, held: _Held) -> None:
+        while (left := held.due - self._web.clock.steady()) > 0:
+            held.stirred.clear()
+            await self._web.until(held.stirred, left)
+
+    def _stumble(self, held: _Held, error: Exception) -> None:
+        if not held.failures:
+            log.warning("A bot's message could not be looked up or taken (%s); tried again.", why(error))
+        held.failures += 1
+        held.due = self._web.clock.steady() + pause(held.failures + AT_ONCE)
+
+    async def _is_over(self, held: _Held) -> bool:
+        """Look at it; if it is whole, take it, and hold it no more."""
+        changes = held.changes
+        if not held.deleted and not await self._is_whole(held):
+            return False
+        if held.message and not held.deleted:
+            await self._take(held.message)
+        mark = held.mark
+        async with self._order.of((mark.event.channel, mark.event.ts)):
+            if held.changes != changes:  # it has changed meanwhile
+                return False
+            await self._journal.append(
+                self._home, Grown(), key=f"{mark.key}!grown", author="core", cause=mark.seq, closes=[mark.seq]
+            )
+            del self._held[mark.event.channel, mark.event.ts]
+        return True
+
+    async def _is_whole(self, held: _Held) -> bool:
+        """Look it up. What Slack does not show is whole as events told of it."""
+        item = await self._shown(held)
+        message = None
+        if item:
+            message = spoken(item, held.mark.event.channel, held.mark.event.where)
+        if item is None or message is None:
+            return True
+        now = self._web.clock.steady()
+        is_news = held.look(message, now)
+        if _grows(item) and now - held.changed_at < LONGEST_GROWTH:
+            held.looks += 1
+            held.due = now + min(STILL * 2**held.looks, LONGEST_LOOK)
+            return False
+        if is_news and not message.ended:
+            held.due = now + STILL
+            return False
+        return True
+
+    async def _shown(self, held: _Held) -> Item | None:
+        """The message as Slack shows it; None where it does not, and events told of it."""
+        mark = held.mark.event
+        try:
+            return await self._archive.message(mark.channel, mark.root, mark.ts)
+        except SlackApiError as refusal:
+            if held.message and final(refusal):
+                return None
+            raise
+
+
+def _grows(item: Item) -> bool:
+    """Does Slack say that it streams, or a daemon like us that more is to come?"""
+    return told(item, "streaming_state") in GROWS or marked(item).grows
