@@ -85,7 +85,7 @@ class Neighbours:
                     hops += 1
                 speeches.add(entry.cause)
             elif entry.event.bot:
-                hops += 1
+                hops += entry.event.note != "edited"
             else:
                 hops = 0
         return hops

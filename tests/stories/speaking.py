@@ -31,8 +31,18 @@ async def beep(stage: Stage, text: str, root: str | None = None) -> str:
     client = stage.client("alice")
     client.token = ECHO.bot_token
     said = await client.chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
-    await stage.settled()
+    await heard_out(stage)
     return str(said["ts"])
+
+
+async def heard_out(*stages: Stage) -> None:
+    """What bots say is whole, and what comes of it is over: for each of these daemons."""
+    while True:
+        for stage in stages:
+            await stage.settled()
+        if not any(stage.pending("may-grow") for stage in stages):
+            return
+        await stages[0].passing(1, lambda: not any(stage.pending("may-grow") for stage in stages))
 
 
 def thread_of(stage: Stage, channel: str, ts: str) -> str:

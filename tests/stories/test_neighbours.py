@@ -16,7 +16,7 @@ from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, SOUL, TEAM
 from tests.soak import SOAK, later, shared
 from tests.stories.mending import unasked
-from tests.stories.speaking import Commands, beep
+from tests.stories.speaking import Commands, beep, heard_out
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_messages import commanding, conversation
 
@@ -207,19 +207,12 @@ async def another(stage: Stage) -> AsyncIterator[Stage]:
 async def test_two_daemons_talk_to_each_other_and_come_to_rest(stage: Stage) -> None:
     await stage.wake()
     async with another(stage) as other:
-        for _ in range(20):  # in one piece: what a message mentions as it begins is all that Slack tells of
-            stage.model.say(reply(f"{YOU} tell me more."), model="claude-sonnet*", chunk=1_000)
-            stage.model.say(reply(f"{ME} tell me more."), model=OPUS, chunk=1_000)
+        for _ in range(20):
+            stage.model.say(reply(f"Well, {YOU}, tell me more."), model="claude-sonnet*")
+            stage.model.say(reply(f"Well, {ME}, tell me more."), model=OPUS)
         ts = await stage.post("alice", GENERAL, f"{ME} ask Echo what is new")
-        await stage.until(lambda: unanswered(stage) or unanswered(other))
-        for one in (stage, other):
-            await one.settled()
+        await heard_out(stage, other)
         said = [who for who, _ in await stage.thread(GENERAL, ts)]
         assert said == ["Alice", "Claudius", ECHO.user, "Claudius", ECHO.user]
         for one in (stage, other):
             assert not one.pending("input", "turn-began", "speech")
-
-
-def unanswered(stage: Stage) -> list[Any]:
-    """What this daemon heard of a bot that called it."""
-    return [one for one in stage.entries("heard") if one.event.bot and "@Claudius" in one.event.text]

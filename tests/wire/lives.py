@@ -25,7 +25,7 @@ from daemon.engine.clock import SystemClock
 from daemon.engine.event import Input
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Outage, TurnBegan, Waiting
-from daemon.kinds import SOUL_KINDS
+from daemon.kinds import SOUL_KINDS, MayGrow
 from daemon.lifetime import live
 from daemon.ports import Clock
 from daemon.soul.texts import Texts
@@ -140,7 +140,7 @@ def _busy(awoken: Awake, clock: Clock) -> bool:
     journal, worker = awoken.journal, awoken.worker
     now = clock.now()
     threads = [entry.thread for entry in journal.pending(Waiting) if (entry.event.due or now) <= now]
-    threads += [entry.thread for entry in journal.pending(Input, TurnBegan)]
+    threads += [entry.thread for entry in journal.pending(Input, TurnBegan, MayGrow)]
     return worker.busy or any(not (worker.lost(one) or worker.is_asleep(one)) for one in threads)
 
 

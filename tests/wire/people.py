@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rehearsal.api.call import Call
 from rehearsal.api.reactions import add
 from rehearsal.blocks import buttons
-from rehearsal.channels import channel_of
-from rehearsal.events import post
+from rehearsal.channels import Channel, channel_of
+from rehearsal.events import changed, post
 from rehearsal.gestures import press
-from rehearsal.messages import Message, find
-from rehearsal.people import CALLERS, TEAM
+from rehearsal.messages import Message, find, message_json, put
+from rehearsal.people import CALLERS, ECHO, TEAM
 from rehearsal.workspace import Workspace
 from rehearsal.workspace_store import ts_of
 from tests.wire.scenario import Line
@@ -64,10 +65,20 @@ class People:
         return self._said[number] if line.root is None else self._root(line).ts
 
     def _post(self, line: Line) -> str:
-        caller = CALLERS[f"xoxp-{line.who}"]
+        caller = CALLERS[ECHO.bot_token if line.who == "echo" else f"xoxp-{line.who}"]
         channel = channel_of(self._space.db, line.channel, caller.id)
         root = None if line.root is None else self._root(line).stamp
+        if line.who == "echo":
+            return self._post_in_pieces(channel, line.text, root)
         return post(self._space, channel, caller, {"text": line.text}, root).ts
+
+    def _post_in_pieces(self, channel: Channel, text: str, root: int | None) -> str:
+        """Echo shows the first half, then all of it."""
+        piece = post(self._space, channel, CALLERS[ECHO.bot_token], {"text": text[: len(text) // 2]}, root)
+        before = message_json(self._space.db, piece)
+        body = {**piece.body, "text": text, "edited": {"user": ECHO.user, "ts": ts_of(self._space.mint())}}
+        changed(self._space, channel, put(self._space.db, replace(piece, body=body)), before)
+        return piece.ts
 
     def _press(self, line: Line) -> str:
         """The button that was offered last."""

@@ -25,7 +25,8 @@ class Line:
     of that line in the scenario, whose thread it goes on. A call that is answered meanwhile rests, after
     `into` characters, until the line is known; for what `stops` it, until nobody waits for the answer any
     more. A `missed` one is never brought to the daemon: Slack drops its sockets when it is said. One that is
-    said `aside` is for others, in a thread that the soul is called into.
+    said `aside` is for others, in a thread that the soul is called into. What Echo says is posted in part,
+    and then rewritten whole.
     """
 
     text: str

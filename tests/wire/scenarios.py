@@ -11,6 +11,7 @@ from daemon.mind.recall import remember
 from daemon.process import Process, Turn
 from rehearsal.claude.prompt import Body
 from rehearsal.people import ALICE as OWNER
+from rehearsal.people import ECHO
 from tests.stories.stage import BOB, GENERAL, ME, reply
 from tests.wire.board import Board
 from tests.wire.deciding import DECIDING
@@ -100,6 +101,14 @@ SCENARIOS: Mapping[str, Scenario] = {
             Line(text=f"{ME} and then", channel=GENERAL, phase=1, root=0),
         ],
         endings=[["You said: red it is, @Claudius why so", "You said: @Claudius and then"]],
+    ),
+    "streamed": Scenario(
+        lines=[
+            Line(text=f"{ME} what is the harbour called", who="echo", channel=GENERAL),
+            Line(text=f"{ME} and the ferry", channel=GENERAL, phase=1, root=0),
+        ],
+        settings={"allowed_bots": frozenset({ECHO.user})},
+        endings=[["You said: @Claudius what is the harbour called", "You said: @Claudius and the ferry"]],
     ),
     "missed": Scenario(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
     **DECIDING,

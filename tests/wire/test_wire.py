@@ -27,6 +27,7 @@ WHERE = [
     Case(scenario="outage", way="kill", at="before outage-ended#1"),
     Case(scenario="account", way="kill", at="after outage#1"),
     Case(scenario="called-in", way="kill", at="before overheard#1"),
+    Case(scenario="streamed", way="kill", at="after may-grow#1"),
     Case(scenario="missed", way="kill", at="before message#2"),
     Case(scenario="decides", way="kill", at="before model-call#5"),
     Case(scenario="interrupted", way="kill", at="before answered#1"),
