@@ -14,6 +14,7 @@ EngineError          the engine's own are in daemon/engine/exceptions.py: the jo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
 
@@ -81,3 +82,16 @@ class FileRefused(SoulError):
 
 class FileAway(FileRefused):
     """It cannot be had now: Slack is out of reach, too slow, or takes no more requests for a while."""
+
+
+def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
+    """Return the name of an error and what it says; for one without words, the owner's words stand for them.
+
+    `label` gives these: for "timed out" and for "no reason given".
+    """
+    name = type(error).__name__
+    said = str(error).strip()
+    if not said:
+        late = isinstance(error, TimeoutError) or "timeout" in name.lower()
+        said = label("timed out" if late else "no reason given")
+    return f"{name}: {said}"

@@ -11,6 +11,7 @@ from daemon.actions.action import ActionContext, Definition, Outcome
 from daemon.actions.agreement import as_list
 from daemon.engine.event import fingerprint
 from daemon.engine.exceptions import EngineError
+from daemon.errors import describe_error
 from daemon.ism import Action, Finish, ISMResult, Recursion, Refused
 from daemon.memory import WorkingMemory
 from daemon.mind.recurse import Left
@@ -84,7 +85,7 @@ async def _recorded(
             raise
         except Exception as error:  # the action boundary: the chooser is told, the intent closed
             log.warning("The action %s went wrong.", one.name, exc_info=error)
-            return f"{run.label('failed')}: {type(error).__name__}: {error}"
+            return f"{run.label('failed')}: {describe_error(error, run.label)}"
 
     if one.repeatable:
         observed = await run.turn.effect_soon(one.name, given, do)

@@ -19,6 +19,7 @@ from daemon.actions.open_context import OpenContext
 from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import Spawned
+from daemon.errors import describe_error
 from daemon.ism import Refused
 from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
 from daemon.limits import DAY
@@ -245,14 +246,14 @@ class Deeds:
         except ValidationError as error:
             return f"{self._said('unknown arguments')}: {wrong_in(error)}"
         except (Refused, ValueError) as error:
-            return str(error)
+            return str(error) or describe_error(error, context.label)
         except EngineError:
             raise
         except Exception as error:  # the action boundary, for those that consist of steps of their own
             if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
                 raise
             log.warning("The action %s went wrong.", definition.name, exc_info=error)
-            return f"{context.label('failed')}: {type(error).__name__}: {error}"
+            return f"{context.label('failed')}: {describe_error(error, context.label)}"
         return str(outcome or "")
 
 

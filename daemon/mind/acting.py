@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from daemon.engine.exceptions import EngineError
+from daemon.errors import describe_error
 from daemon.memory import WorkingMemory
 from daemon.mind.choice import DONE
 from daemon.mind.choosing import Wording, fenced, result_of, wrong_in
@@ -138,7 +139,7 @@ async def carry_out(
         if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
             raise
         log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
-        text = fill(wording.raised, error=fenced(f"{type(error).__name__}: {error}"))
+        text = fill(wording.raised, error=fenced(describe_error(error, wording.label)))
         came = Came(note=text, ok=False)
     lines += _new_lines(came, memory, lines)
     told = lines[before:]

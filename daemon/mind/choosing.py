@@ -45,6 +45,8 @@ class Wording:
     )
     quiet: str = "It is done."
     raised: str = "It failed: $error"
+    timed_out: str = "it took too long, and was given up"
+    wordless: str = "it gave no reason"
     not_run: str = "$name was not run: $reason"
     unknown: str = "there is no such action; there are $names"
     bad_arguments: str = "its arguments are wrong: $error"
@@ -59,6 +61,10 @@ class Wording:
         " more can be found."
     )
     unread: str = "Your answer could not be read: $error. Nothing was done. Answer with JSON only."
+
+    def label(self, meaning: str) -> str:
+        """The words for an error that says nothing: "timed out", or any other."""
+        return self.timed_out if meaning == "timed out" else self.wordless
 
 
 def wording(text: str) -> Wording:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from rehearsal.claude.keepsakes import AFTER, BEFORE, SELF, each_once, facts_in
+from rehearsal.claude.matching import shared
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.task import OUTRIGHT, task_of
 
@@ -58,6 +59,10 @@ PRIVATE = re.compile(
 PROBLEM = "problem_solving"
 OPEN_THOUGHT = "deliberation"
 READING = "deep_reading"
+TURNS = frozenset({"conversation", "closing", PROBLEM, OPEN_THOUGHT, READING})
+"""Processes that every soul has, and may turn to."""
+ACTION = re.compile(r"(?<![\w@/.<-])(?:[A-Z][a-z0-9]+){2,}\b|(?<![\w@/.<-])[a-z0-9]+(?:_[a-z0-9]+)+\b")
+"""The name of an action, as the page shows it, or as its function is called."""
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
 NOTHING = re.compile(r"\(nothing[^()]*\)", re.I)
@@ -66,6 +71,8 @@ NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
 """What is noted about a person, in the note that ends a request."""
 POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
 """How a sentence begins that wants something."""
+USED = re.compile(rf"{POLITELY}(?:use|call|run)\s+[a-z]\w+", re.I)
+"""Wants a certain action taken."""
 DEED = re.compile(rf"{POLITELY}(?:order|book|buy)\b", re.I)
 """Wants something done in the world."""
 SIGNS = tuple(
@@ -123,10 +130,32 @@ class Section:
         """The choice that these words speak for; "" in free text."""
         if not self.choices:
             return ""
+        own = self._own_turn(words)
+        if own:
+            return own
         allowed = OUTRIGHT.search(words) or not RESERVED.search(self.about)
         if OPEN_THOUGHT in self.choices and allowed and task_of(words):
             return OPEN_THOUGHT
         return str(chosen(self.choices, words))
+
+    def _own_turn(self, words: str) -> str:
+        """Where the owner's own processes are among the choices: the one that these words are about, by its
+        name and by when one goes there. Who calls an action by its name wants something done.
+        """
+        if PROBLEM not in self.choices or DEED.search(words) or OUTRIGHT.search(words):
+            return ""
+        own = [choice for choice in self.choices if choice not in TURNS]
+        score = {choice: len(shared(words, f"{choice} {self._about(choice)}")) for choice in own}
+        best = max(own, key=score.__getitem__, default="")
+        if best and score[best]:
+            return best
+        return PROBLEM if ACTION.search(words) or USED.search(words) else ""
+
+    def _about(self, choice: str) -> str:
+        """What is said of this choice: what follows its name and a colon, up to the next one."""
+        others = "|".join(map(re.escape, self.choices))
+        found = re.search(rf"\b{re.escape(choice)}:\s(.*?)(?=\b(?:{others}):\s|$)", self.about, re.S)
+        return found[1] if found else ""
 
     @property
     def may_be_blank(self) -> bool:

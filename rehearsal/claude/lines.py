@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, Asked, Section
+from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, TURNS, Asked, Section
 from rehearsal.claude.hits import Hit, avoided, best, holds
 from rehearsal.claude.keepsakes import answering, each_once, facts_in, is_own_question, wanted_kept
 from rehearsal.claude.long_reading import BEGINS, is_to_be_read, told
@@ -76,9 +76,12 @@ def spoken_line(request: Asked) -> str:
 
 
 def turned(request: Asked) -> str:
-    """Where it goes over to: to read, to work on a problem, into open thought, or nowhere."""
+    """Where it goes over to: to read, to work on a problem (by rules of the owner's own, too), into open
+    thought, or nowhere."""
     for section in request.sections:
         named = chosen(section, request)
+        if named and PROBLEM in section.choices and named not in TURNS:
+            return PROBLEM
         if named in (READING, PROBLEM, OPEN_THOUGHT):
             return named
     return ""

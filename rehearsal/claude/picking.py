@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rehearsal.claude.arguments import arguments
 from rehearsal.claude.asked import MESSAGE, POLITELY, RESULT, Asked
+from rehearsal.claude.matching import parts_of, shared
 from rehearsal.claude.phrasing import together
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.schema import Schema, instance
@@ -28,7 +30,20 @@ FILES, SAID = "Research", "SearchMemory"
 LOOKS = (FILES, SAID, "ReadThread")
 TALKS = frozenset({"Think", "Respond", "AskPerson", "ReadDeeply", "Remember", "Schedule", "Escalate"})
 """What it can choose besides to look; whatever else is offered is a deed of its owner's."""
-PART_OF_NAME = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+DESCRIBED = re.compile(r"^- \*\*(?P<name>\w+)\*\*: (?P<about>.*)$", re.M)
+"""How a request describes an action that it offers."""
+LOOKS_UP = re.compile(
+    r"(?:look|tell|get|find|show|read|fetch|check|search|say|list|count|return|give|calculate|compute"
+    r"|convert|translate|measure|compare|what|how)\w*\b",
+    re.I,
+)
+"""How the description begins of what changes nothing: a question may ask for it."""
+USE, WORDS_APART = r"(?:(?:use|call|run|take|try|do)\s+)?", r"\W*"
+QUESTION = re.compile(r"\?\W*$")
+WISH = re.compile(r"^\W*(?:@\S+\s+)?(?:please|can you|could you|will you|would you)\b", re.I)
+"""How a question begins that wants something done."""
+ENOUGH = 2
+"""Words that a wish shares with a deed, where it does not call it; those of a name count for two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +53,8 @@ class Step:
     name: str
     why: str
     words: str = ""
+    about: str = ""
+    """Of a deed: its name, and how it is described."""
 
 
 def is_choice(schema: Schema) -> bool:
@@ -50,14 +67,17 @@ def choice(schema: Schema, asked: Asked, body: Body, line: str) -> dict[str, Any
     """The first step of its plan that is not done yet."""
     offered = _offered(schema["properties"]["actions"]["items"])
     done = _done(body)
-    for step in _plan(asked.words, offered):
+    for step in _plan(asked.words, offered, _described(body)):
         if done[step.name]:
             done[step.name] -= 1
             continue
         args = offered[step.name]
         if args is None:
             return {"why": step.why, "actions": [step.name]}
-        given = instance(args, asked, line, step.words or asked.words)
+        if step.about:
+            given = arguments(args, asked.words, step.about, step.words)
+        else:
+            given = instance(args, asked, line, step.words or asked.words)
         return {"why": step.why, "actions": [{"name": step.name, "args": given}]}
     return {"why": "All that I was asked for is done.", "actions": [END]}
 
@@ -72,10 +92,10 @@ def topics(words: str) -> list[str]:
     return [words] if looked_for(words) else []
 
 
-def _plan(words: str, offered: Mapping[str, object]) -> list[Step]:
+def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> list[Step]:
     """What it would do from the beginning, as far as it is offered."""
     steps = [Step(name="Think", why="First I put into words what is wanted, and what I know of it.")]
-    deed = _deed(words, offered)
+    deed = _called(words, offered, described) or _meant(words, offered, described)
     if deed:
         steps += [deed, Step(name="Respond", why="I have done what I may do: time to answer.")]
     else:
@@ -89,15 +109,52 @@ def is_deed(name: str) -> bool:
     return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
 
 
-def _deed(words: str, offered: Mapping[str, object]) -> Step | None:
-    """What its owner has added, and these words want done by its name, with what they say after that."""
-    for name in filter(is_deed, offered):
-        called = r"\W+".join(PART_OF_NAME.findall(name))
-        found = re.search(rf"{POLITELY}{called}\b\W*(?P<what>.+)", words, re.I | re.S)
-        if found:
-            what = found["what"].strip(" .!?")
-            return Step(name=name, why=f"There is an action for that: {name}.", words=what)
+def _called(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
+    """What these words call by its name, with what they say after that.
+
+    As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
+    """
+    for name in offered:
+        parts = parts_of(name)
+        spelt = [rf"{POLITELY}{USE}{WORDS_APART.join(parts)}"] if is_deed(name) else []
+        if len(parts) > 1 and not name.startswith("To_"):
+            spelt.append(rf"(?<!\w){'[_-]?'.join(parts)}")
+        for one in spelt:
+            found = re.search(rf"{one}(?!\w)(?P<what>.*)", words, re.I | re.S)
+            if found:
+                return _deed(name, described, found["what"].strip(" .!?:()"))
     return None
+
+
+def _meant(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
+    """What its owner has added, and these words describe better than anything else that was added."""
+    known = {name: described.get(name, "") for name in offered if is_deed(name)}
+    score = {name: _score(words, name, about) for name, about in known.items()}
+    best = max(score, key=score.__getitem__, default=None)
+    if best is None:
+        return None
+    wanted = 1 if LOOKS_UP.match(known[best]) else ENOUGH
+    may_be = wanted == 1 or not QUESTION.search(words) or WISH.search(words)
+    return _deed(best, described) if may_be and score[best] >= wanted else None
+
+
+def _score(words: str, name: str, about: str) -> int:
+    parts = parts_of(name)
+    named = shared(words, " ".join(parts))
+    weight = 2 if len(parts) > 1 else 1
+    return weight * len(named) + len([word for word in shared(words, about) if word not in named])
+
+
+def _deed(name: str, described: Mapping[str, str], what: str = "") -> Step:
+    about = f"{name} {described.get(name, '')}"
+    return Step(name=name, why=f"There is an action for that: {name}.", words=what, about=about)
+
+
+def _described(body: Body) -> dict[str, str]:
+    """What the request says of each action that it offers."""
+    said = [text for message in body["messages"] for text in texts(message["content"])]
+    said += texts(body.get("system"))
+    return {found["name"]: found["about"] for text in said for found in DESCRIBED.finditer(text)}
 
 
 def _looking(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
