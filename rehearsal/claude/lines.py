@@ -55,6 +55,8 @@ BAD_IDEA = re.compile(r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|eve
 COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
 DECLINED = "Decline"
 """What stands on the button of who does not agree."""
+FAILED = re.compile(r"it failed\b", re.I)
+"""How an action that raised an error is told of."""
 UNFINISHED = re.compile(r"\bbefore you are done\b")
 TURNED = (
     (r"\bI am\b|\bI.m\b", "you are"),
@@ -136,6 +138,8 @@ def _came_of(request: Asked) -> str:
     if any(name in LOOKS for name, _ in request.found):
         return _looked_up(request)
     done = [text for name, text in request.found if is_deed(name)]
+    if done and FAILED.match(done[-1]):
+        return f"That went wrong{_to(request)}: {done[-1]}."
     if done:
         return f"Done{_to(request)}. {done[-1]}"
     if request.pressed == DECLINED:

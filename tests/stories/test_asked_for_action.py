@@ -165,6 +165,7 @@ async def test_what_asks_for_no_action_calls_none_of_the_owners(stage: Stage, wo
     ],
 )
 async def test_an_error_without_words_is_told_in_a_sentence(stage: Stage, words: str, told: str) -> None:
-    await done(stage, words)
+    _, heard = await done(stage, words)
+    assert heard == f"That went wrong, Alice: {told}."
     assert [one.event.text for one in stage.entries("observation")] == [told]
     assert any(told in asked for asked in stage.asked())
