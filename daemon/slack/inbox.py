@@ -24,9 +24,9 @@ from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Choice
 from daemon.slack.archive import Archive
 from daemon.slack.audience import Audiences, changed_in
+from daemon.slack.bot_messages import LONGEST_GROWTH, BotMessages
 from daemon.slack.channel_ids import MOVED
 from daemon.slack.chatter import Noticing
-from daemon.slack.growing import LONGEST_GROWTH, Growing
 from daemon.slack.meant import meant
 from daemon.slack.message import GROWN, Message, message_of, reaction_of
 from daemon.slack.names import Words
@@ -77,7 +77,7 @@ class Inbox:
         self._noticing: Noticing | None = None
         if notes:
             self._noticing = Noticing(workspace, self.audiences)
-        self.growing = Growing(workspace, archive, self._take_whole)
+        self.bot_messages = BotMessages(workspace, archive, self._take_whole)
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -139,9 +139,9 @@ class Inbox:
     async def _said(self, message: Message) -> None:
         """A message, or a change of one: a bot's that concerns the soul is taken when it is whole."""
         if message.by_bot and message.change == "deleted":
-            self.growing.drop(message)
+            self.bot_messages.drop(message)
         elif self._may_grow(message):
-            await self.growing.hold(message)
+            await self.bot_messages.hold(message)
         elif message.change != GROWN:
             for thread in await self._message(message):
                 self._wake(thread)
@@ -154,7 +154,7 @@ class Inbox:
         if not message.by_bot or self._me.said(message.user, message.bot):
             return False
         if message.change:
-            return self.growing.holds(message) or self._as_known(message) is not None
+            return self.bot_messages.holds(message) or self._as_known(message) is not None
         return self._allowed.names(message)
 
     async def _take_whole(self, message: Message) -> None:
@@ -275,7 +275,7 @@ class Inbox:
         if late == kinds.ANSWERED and self._is_context(message):
             return set()
         if late != kinds.ANSWERED and self._is_young(message) and self._may_grow(message):
-            await self.growing.hold(message)
+            await self.bot_messages.hold(message)
             return set()
         return await self._message(message, late=late)
 
@@ -436,7 +436,7 @@ class Inbox:
         for message in here:
             if known and moment(message.ts) >= moment(known.event.called_by):
                 if message.by_bot and not self._allowed.names(message):
-                    await self.growing.hold(message)  # only its first piece may have been told
+                    await self.bot_messages.hold(message)  # only its first piece may have been told
                 again.append(await self._judge(key, message))
                 with suppress(ValueError):  # younger ones pushed it out meanwhile
                     self._early.remove((key, message))

@@ -106,7 +106,7 @@ class Slack:
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
             self._sockets = Sockets(app, web, self.access, session, self.hearing, self._hears_again)
-            opening.push_async_callback(self._inbox.growing.close)
+            opening.push_async_callback(self._inbox.bot_messages.close)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
             self.speaker.begin()
@@ -184,14 +184,14 @@ class Slack:
     async def connect(self) -> None:
         """Begin to listen; returns when Slack has said hello. Raises ConfigError."""
         await self._sockets.connect()
-        self._inbox.growing.begin()
+        self._inbox.bot_messages.begin()
 
     async def stop(self) -> None:
         """Take no more messages: Slack keeps what comes now for the next connection."""
         await self.catch_up.close()
         self._inbox.close()
         await self._sockets.close()
-        await self._inbox.growing.close()
+        await self._inbox.bot_messages.close()
 
 
 def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:

@@ -82,8 +82,8 @@ ASKING: tuple[Mutant, ...] = (
     rule(
         "a stop that comes late ends nothing that is newer",
         "slack/inbox.py",
-        "if not late and self._is_late(known, message):",
-        "if False:",
+        "(self._is_late(known, message) or self._is_too_old(message))",
+        "self._is_too_old(message)",
         "tests/stories/test_came_late.py::test_a_stop_that_was_missed_ends_nothing_that_was_asked_since",
     ),
     rule(

@@ -10,6 +10,7 @@ SLOW = "tests/console/test_slow_readers.py::"
 BRAKE = "tests/console/test_brake.py::"
 SESSIONS = "tests/console/test_sessions.py::"
 NAMES = "tests/slack/test_names.py::"
+BOTS = "tests/slack/test_bot_messages.py::"
 ODD = "tests/slack/test_odd_envelopes.py::"
 
 DOOR = (
@@ -225,6 +226,34 @@ SENT = (
         "if self._me.said(message.user, message.bot):",
         "if False:",
         "tests/slack/test_answered.py::test_its_own_words_are_not_perceived",
+    ),
+    rule(
+        "what Slack delivers too late is not answered",
+        "slack/inbox.py",
+        " or self._is_too_old(message))",
+        ")",
+        "tests/slack/test_late_events.py::test_what_comes_a_day_late_is_remembered_and_not_answered",
+    ),
+    rule(
+        "bots: what may grow is taken when it is whole",
+        "slack/inbox.py",
+        "        return self._allowed.names(message)\n\n    async def _take_whole",
+        "        return False\n\n    async def _take_whole",
+        BOTS + "test_a_rewritten_question_is_taken_when_it_is_still",
+    ),
+    rule(
+        "bots: what an earlier life held is looked up",
+        "slack/bot_messages.py",
+        "        for mark in self._journal.pending(MayGrow):",
+        "        for mark in self._journal.pending(MayGrow)[:0]:",
+        BOTS + "test_who_is_killed_meanwhile_takes_it_whole_and_once",
+    ),
+    rule(
+        "bots: what is said to grow is waited for",
+        "slack/bot_messages.py",
+        "        if _grows(item) and now",
+        "        if False and now",
+        BOTS + "test_a_daemon_that_stops_short_is_waited_for",
     ),
     rule(
         "what is over within a moment has no sign",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -33,6 +34,8 @@ LONGEST_LOOK = 30.0
 """Seconds between two looks at a message that is said to grow."""
 LONGEST_GROWTH = 600.0
 """Seconds without a change after which it is whole whatever is said of it: a stream lasts five minutes."""
+MOST_DELETED = 200
+"""Deleted messages that are remembered: Slack promises no order."""
 
 Take = Callable[[Message], Awaitable[None]]
 """Takes a message that is whole, or how one reads now that was taken. Raises JournalError."""
@@ -81,7 +84,7 @@ class _Held:
             self.changed_at = now
 
 
-class Growing:
+class BotMessages:
     """Holds them until they are whole; what a killed daemon held, the next one looks up."""
 
     def __init__(self, workspace: Workspace, archive: Archive, take: Take) -> None:
@@ -93,6 +96,7 @@ class Growing:
         self._order = Order()
         self._held: dict[tuple[str, str], _Held] = {}
         """By channel and ts."""
+        self._deleted: deque[tuple[str, str]] = deque(maxlen=MOST_DELETED)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
@@ -116,15 +120,19 @@ class Growing:
         where = (message.channel, message.ts)
         async with self._order.of(where):
             held = self._held.get(where)
+            if where in self._deleted:
+                return
             if held is None:
                 mark, is_new = await self._noted(message)
                 if not (is_new or self._journal.still_pending([mark.seq])):
                     return  # this event came before, and what it told of was taken
                 held = self._follow(mark)
             held.hear(message, self._web.clock.steady())
+            held.deleted = where in self._deleted  # it may be told of while the other event is written down
 
     def drop(self, message: Message) -> None:
         """It was deleted: what is not taken yet never will be."""
+        self._deleted.append((message.channel, message.ts))
         held = self._held.get((message.channel, message.ts))
         if held:
             held.deleted = True
