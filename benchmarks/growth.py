@@ -242,7 +242,7 @@ async def _shown(world: World) -> AsyncIterator[str]:
     mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
     purse = Purse(daily=5.0, now=world.clock.now)
     answering = Answering(journal, (), _press)
-    directory = Directory(called=_called, link=_link)
+    directory = Directory(called=_called, people_in=_people_in, link=_link)
     mount_overview(app, Overview(journal, Places(journal), purse, answering, directory))
     async with serving(app, listener):
         yield address(listener)
@@ -254,6 +254,10 @@ async def _press(_asked: Entry[Asked], _user: str, _choice: Choice) -> bool:
 
 async def _called(_id: str) -> str:
     return ""
+
+
+async def _people_in(_channel: str) -> Sequence[str]:
+    return ()
 
 
 def _link(_channel: str, _ts: str, _root: str) -> str:

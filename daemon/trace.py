@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from daemon.console.group_names import titled
 from daemon.engine.event import Entry, Event, by_seq, only
+from daemon.engine.keys import root_of
 from daemon.engine.kinds import Spawned
 from daemon.engine.reading import Reading
 from daemon.kinds import CardShown, Claim, ModelCall, Opened, Said, Spoken
@@ -35,7 +38,7 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
     """
     threads = reading.kind(Opened)
     place = _place(asked)
-    found = _at(reading, threads, *place) if place else _named(threads, asked)
+    found = _at(reading, threads, *place) if place else _beginning(threads, asked)
     if len(found) == 1:
         return found[0]
     lines = [f"No thread is {plain(asked)}."]
@@ -43,11 +46,11 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
         lines = [f"{len(found)} threads begin with {plain(asked)}:"]
     elif not threads:
         lines.append("The journal holds none yet.")
-    lines.extend(map(_titled, (found or threads)[-LATEST:]))
+    lines.extend(map(_titles(reading), (found or threads)[-LATEST:]))
     raise LookupError("\n".join(lines))
 
 
-def _named(threads: Sequence[Entry[Opened]], asked: str) -> list[Entry[Opened]]:
+def _beginning(threads: Sequence[Entry[Opened]], asked: str) -> list[Entry[Opened]]:
     """The one that has this id, or those whose ids begin like it."""
     found = []
     for one in threads:
@@ -69,11 +72,12 @@ def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
     opened = reading.kind(Opened)
     if not opened:
         yield "The journal holds no thread yet."
+    line = _titles(reading)
     more = len(opened) - LISTED
     if everything or more <= 0:
-        yield from map(_titled, opened)
+        yield from map(line, opened)
         return
-    yield from map(_titled, opened[more:])
+    yield from map(line, opened[more:])
     yield f"{more} more: --full"
 
 
@@ -85,7 +89,7 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
     costs = [call.event.cost for call in only(ModelCall, entries) if not call.event.taken_from]
     counted = _several(len(entries), "entry", "entries")
     called = _several(len(costs), "call", "calls")
-    yield f"{_titled(opened)}, {counted}, {called}, ${sum(costs):.4f}"
+    yield f"{_titles(reading)(opened)}, {counted}, {called}, ${sum(costs):.4f}"
     for depth, entry in _tree([entry for entry in entries if not isinstance(entry.event, Opened)]):
         indent = "  " * min(depth, DEEPEST)
         said = plain(_spelled(told(entry), names))
@@ -181,9 +185,25 @@ def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bo
     return ts in [message.event.ts for message in messages]
 
 
-def _titled(opened: Entry[Opened]) -> str:
+def _titles(reading: Reading) -> Callable[[Entry[Opened]], str]:
+    """What gives each thread its line in a list: a group DM is called by the people who spoke in it."""
+    groups = {one.thread: one.event.channel for one in reading.kind(Opened) if one.event.where == "group"}
+    spoke: dict[str, dict[str, str]] = {channel: {} for channel in groups.values()}
+    if groups:
+        for _, thread, *_, fields in reading.fields([Said], ["$.user", "$.name", "$.bot"]):
+            user, name, bot = json.loads(fields)
+            if root_of(thread) in groups and name and not bot:
+                spoke[groups[root_of(thread)]][user] = name
+    return partial(_titled, spoke)
+
+
+def _titled(spoke: Mapping[str, Mapping[str, str]], opened: Entry[Opened]) -> str:
     event = opened.event
     where = plain(event.place or event.channel)
+    if event.where == "group":
+        where = plain(titled(spoke.get(event.channel, {}).values()))
+    elif event.audience == "private":
+        where = f"{where} (private)"
     return f"{opened.thread}  {event.channel}:{event.ts}  {where}, since {_time(opened)} UTC"
 
 

@@ -79,7 +79,7 @@ class View:
         )
         purse = Purse(daily=budget.daily, now=now)
         link = slack.link if settings.slack == "real" else _no_link
-        directory = Directory(called=self._called, link=link)
+        directory = Directory(called=self._called, people_in=slack.people_in, link=link)
         answering = Answering(journal, settings.owner_user_ids, slack.press)
         self.overview = Overview(journal, slack.places, purse, answering, directory)
 

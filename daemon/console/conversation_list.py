@@ -16,8 +16,10 @@ from operator import attrgetter
 from typing import Any
 
 from daemon.console.fold import Fold, FoldedRow
+from daemon.console.group_names import GroupNames
 from daemon.console.search import has_all
 from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
 from daemon.kinds import (
@@ -55,7 +57,8 @@ class Conversation:
     the first and the last words between people and the soul; `last` is the last of all that is folded here.
 
     `asker` is the id of who spoke to the soul first (empty: the soul began), `people` of all who spoke to it,
-    and `present` of all whose words it read there. `outcome` is how its last turn ended.
+    and `present` of all whose words it read there. `outcome` is how its last turn ended; `audience` is who
+    could read it when it began.
     """
 
     thread: str
@@ -63,6 +66,7 @@ class Conversation:
     user: str
     where: str
     place: str
+    audience: str
     at: float
     last: int
     first: int = 0
@@ -110,6 +114,10 @@ class Conversations(Fold):
     kinds = (Opened, Said, Spoken, TurnBegan, TurnEnded)
     paths = ("$.user", "$.name", "$.chosen", "$.bot", "$.note", "$.process", "$.apart", "$.outcome")
 
+    def __init__(self, journal: Journal, group_names: GroupNames) -> None:
+        self.group_names = group_names
+        super().__init__(journal)
+
     def get(self, thread: str) -> Conversation | None:
         """The conversation of this thread, or of the one that it is a branch of; of one that was not read so
         far, where it is."""
@@ -130,7 +138,9 @@ class Conversations(Fold):
                 yield one
 
     def called(self, one: Conversation) -> str:
-        """Where it is, for a list: `#general`, `DM with Alice`."""
+        """Where it is, for a list: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
+        if one.where == "group":
+            return self.group_names.of(one.channel, self._names_in(one.present))
         if one.where != "dm":
             return one.place
         name = self.names.get(one.user, "")
@@ -138,9 +148,24 @@ class Conversations(Fold):
             return one.place
         return f"DM with {name}"
 
+    def is_private(self, one: Conversation) -> bool:
+        """True for a private channel, by the latest conversation in it."""
+        return self._channels.get(one.channel, one).audience == "private"
+
+    def groups(self) -> Sequence[str]:
+        """The channels of group DMs, the latest last."""
+        return [channel for channel, one in self._channels.items() if one.where == "group"]
+
+    def in_channel(self, channel: str) -> Conversation | None:
+        """The latest conversation there."""
+        return self._channels.get(channel)
+
     def _names(self, one: Conversation) -> list[str]:
         """What those who spoke to the soul there are called, as far as is known."""
-        return [self.names[person] for person in sorted(one.people) if person in self.names]
+        return self._names_in(one.people)
+
+    def _names_in(self, people: Collection[str]) -> list[str]:
+        return [self.names[person] for person in sorted(people) if person in self.names]
 
     def whose(self, name: str, thread: str) -> str:
         """The person of this name in this conversation, else the only one of all; empty where unsure."""
@@ -317,6 +342,7 @@ def _begun(opened: Entry[Opened]) -> Conversation:
         user=place.user,
         where=place.where,
         place=place.place,
+        audience=place.audience,
         at=opened.at,
         last=opened.seq,
     )

@@ -20,6 +20,7 @@ from daemon.console.answering import NO_QUESTION, Answering, Refusal, label_of
 from daemon.console.background import AT_ONCE, BackgroundReading
 from daemon.console.conversation_list import Conversation, Conversations, Wanted
 from daemon.console.event_stream import cut, lines_of
+from daemon.console.group_names import GroupNames
 from daemon.console.known_people import KnownPeople
 from daemon.console.noted import Noted
 from daemon.console.notes_by_person import NotesByPerson
@@ -63,10 +64,12 @@ class Purse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What Slack says: what a channel is called, or who said nothing so far (empty: nobody knows), and the
-    link to a message by its channel, ts and root (empty in a rehearsal)."""
+    """What Slack says: what a channel is called, or who said nothing so far (empty: nobody knows); the ids of
+    those in a group DM (none: nobody knows); and the link to a message by its channel, ts and root (empty in
+    a rehearsal)."""
 
     called: Callable[[str], Awaitable[str]]
+    people_in: Callable[[str], Awaitable[Collection[str]]]
     link: Callable[[str, str, str], str]
 
 
@@ -87,7 +90,8 @@ class Overview:
         self._answering = answering
         self._directory = directory
         self._pages = Pages(journal)
-        self._conversations = Conversations(journal)
+        self._group_names = GroupNames(directory.people_in, self._named, purse.now)
+        self._conversations = Conversations(journal, self._group_names)
         self._spending = Spending(journal)
         self._noted = Noted(journal)
         self._notes = NotesByPerson(self._noted, self._conversations)
@@ -98,6 +102,12 @@ class Overview:
     async def close(self) -> None:
         """End what is still read."""
         await self._reading.close()
+
+    async def _ready(self) -> int:
+        """How much of the journal is not read yet; what is read so far can be told."""
+        left = await self._reading.still_reading()
+        await self._group_names.learn(reversed(self._conversations.groups()))
+        return left
 
     def _left(self) -> int:
         folds = (self._conversations, self._spending, self._people_known)
@@ -131,7 +141,7 @@ class Overview:
     async def _threads(self, wanted: Wanted) -> Told:
         if wanted.words:
             wanted = replace(wanted, found=await self._holding(wanted.words))
-        left = await self._reading.still_reading()
+        left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions) if questions else NO_NAMES
         waits: defaultdict[str, list[Told]] = defaultdict(list)
@@ -178,6 +188,7 @@ class Overview:
             "where": one.where,
             "place": self._conversations.called(one),
             "asker": self._whom(one.asker) if one.asker else None,
+            "private": self._conversations.is_private(one),
             "people": self._people(one.people),
             "at": one.at,
             "last": one.last,
@@ -198,7 +209,7 @@ class Overview:
     async def questions(self) -> Told:
         """Those that are open, the oldest first, those that were answered last, and who looks, if that is
         known."""
-        left = await self._reading.still_reading()
+        left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions)
         answered: list[Told] = []
@@ -306,7 +317,7 @@ class Overview:
     async def people(self) -> Told:
         """Everybody who spoke to it, or of whom it learned, those whom it knows best first; and how much it
         noted besides."""
-        left = await self._reading.still_reading()
+        left = await self._ready()
         known = self._people_known.channels
         met = self._met()
         shown = heapq.nsmallest(MOST, met, key=self._rank)
@@ -343,7 +354,7 @@ class Overview:
 
     async def person(self, id: str) -> Told:
         """What it knows of somebody, and noted; with no id, what it noted of nobody whom it met."""
-        left = await self._reading.still_reading()
+        left = await self._ready()
         models: list[Entry[Any]] = []
         name = ""
         if id:
@@ -382,11 +393,14 @@ class Overview:
 
     async def names(self, ids: Sequence[str]) -> Told:
         """What these people and channels are called, by id; who has no name is left out."""
-        await self._reading.still_reading()
+        await self._ready()
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
 
     async def _named(self, id: str) -> str:
+        group = self._conversations.in_channel(id)
+        if group and group.where == "group":
+            return self._conversations.called(group)
         return self._conversations.names.get(id, "") or await self._directory.called(id)
 
     # Costs
@@ -396,7 +410,7 @@ class Overview:
         return await self._told(partial(self._costs, days))
 
     async def _costs(self, days: int) -> Told:
-        left = await self._reading.still_reading()
+        left = await self._ready()
         today = day_of(self._purse.now())
         first = date.fromisoformat(today) - timedelta(days=days - 1)
         since = first.isoformat()
@@ -430,12 +444,18 @@ class Overview:
         if one:
             place = self._conversations.called(one)
             said = self._said([one.first]).get(one.first)
-            began, forgotten = _shown(said), _is_forgotten(said)
-            return {"thread": one.thread, "place": place, "began": began, "forgotten": forgotten}
-        place = ""
+            return {
+                "thread": one.thread,
+                "where": one.where,
+                "place": place,
+                "private": self._conversations.is_private(one),
+                "began": _shown(said),
+                "forgotten": _is_forgotten(said),
+            }
+        told = {"thread": thread, "where": "", "place": "", "private": False, "began": "", "forgotten": False}
         if thread == INNER:
-            place = "Inner life"
-        return {"thread": thread, "place": place, "began": "", "forgotten": False}
+            told["place"] = "Inner life"
+        return told
 
     def _said(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
         """What was said in these entries, by seq; without those that cannot be read."""

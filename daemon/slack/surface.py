@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 
 from aiohttp import ClientSession, ClientTimeout
@@ -13,6 +13,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.event import Entry
@@ -34,17 +35,17 @@ from daemon.slack.journal_id import journal_id
 from daemon.slack.left_out import LeftOut
 from daemon.slack.line import Hearing
 from daemon.slack.name_register import NameRegister
-from daemon.slack.names import People
+from daemon.slack.names import PATIENCE, People
 from daemon.slack.own_deletion import OwnDeletion
 from daemon.slack.own_workspace import Workspace
 from daemon.slack.place import permalink
 from daemon.slack.policy import Allowed, Me
-from daemon.slack.refusals import Scopes
+from daemon.slack.refusals import OUT_OF_REACH, Scopes
 from daemon.slack.shared_files import SlackFiles
 from daemon.slack.shelf import SlackShelf
 from daemon.slack.sockets import Sockets
 from daemon.slack.speaker import SlackSpeaker
-from daemon.slack.web import TIMEOUT
+from daemon.slack.web import TIMEOUT, members
 
 BOLT = "daemon.slack.bolt"
 
@@ -157,6 +158,14 @@ class Slack:
         if not self.name:
             return ""
         return await self._workspace.people.name(id)
+
+    async def people_in(self, channel: str) -> Collection[str]:
+        """Those who are in a conversation beside the soul (ids); none where Slack does not say it in time."""
+        web, found = self._workspace.web, set[str]()
+        with suppress(TimeoutError, SlackApiError, *OUT_OF_REACH):
+            async with asyncio.timeout(PATIENCE):
+                found = await members(web.ask, web.client.conversations_members, channel, most=1)
+        return found - {self._workspace.me.user}
 
     def is_me(self, id: str) -> bool:
         """True for the ids of the soul's own user and bot."""

@@ -36,7 +36,8 @@ from tests.stories.process import around, into
 
 DAY = 86_400.0
 GENERAL, OPS = "C0GENERAL01", "C0OPS000001"
-PLACES = {GENERAL: "#general", OPS: "#ops"}
+PLACES = {GENERAL: "#general", OPS: "#ops", "C0PRIVATE01": "#secret"}
+AUDIENCES = {GENERAL: "public", OPS: "public", "C0PRIVATE01": "private"}
 QUESTION = "may I delete 214 old log files in `/var/log/heron`?"
 TABLE = "| Drink | Price |\n|:--|--:|\n| Tea | 4 |"
 DID = '{"text": "214 files of \\u201cheron\\u201d", "safe_to_delete": true}'
@@ -70,9 +71,9 @@ class Diary:
             team=TEAM,
             channel=there,
             ts=ts,
-            where="channel" if channel else "dm",
-            place=PLACES.get(channel, "a direct message"),
-            audience="public" if channel else "dm",
+            where={"C": "channel", "G": "group"}.get(channel[:1], "dm"),
+            place=PLACES.get(channel, "a group conversation" if channel else "a direct message"),
+            audience=AUDIENCES.get(channel, "group" if channel else "dm"),
             user=person.id,
             called_by=ts,
         )

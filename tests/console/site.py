@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,6 +30,7 @@ from daemon.kinds import SOUL_KINDS, Asked, Message, ModelCall
 from daemon.knowledge.places import Places
 from daemon.ports import Choice, Clock
 from daemon.slack.place import permalink
+from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.signed_in import TOKEN as SHOWN
 
@@ -122,7 +123,8 @@ async def console(
         )
         mount(app, shown)
         purse = Purse(daily=5.0, now=clock.now)
-        directory = Directory(called=_called, link=partial(permalink, "https://team.slack.com/"))
+        link_to = partial(permalink, "https://team.slack.com/")
+        directory = Directory(called=_called, people_in=_people_in, link=link_to)
         answering = Answering(journal, ("U1",), _taken)
         mount_overview(app, Overview(journal, Places(journal), purse, answering, directory, at_once))
         app.router.add_get("/link/", link)
@@ -161,6 +163,11 @@ async def _taken(_asked: Entry[Asked], _user: str, _choice: Choice) -> bool:
 async def _called(id: str) -> str:
     """Slack, which knows one who has said nothing."""
     return {"U2": "Bob"}.get(id, "")
+
+
+async def _people_in(channel: str) -> Collection[str]:
+    """Slack, which says of one group DM who is in it."""
+    return ("U2", ALICE.id) if channel == "G0TOLD00001" else ()
 
 
 def rebuild(entry: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:

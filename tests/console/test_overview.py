@@ -215,3 +215,27 @@ async def test_names_are_told_of_those_who_spoke_and_of_those_whom_slack_knows(t
         assert told_names == {"names": {ALICE.id: "Alice", "U2": "Bob"}}
         for asked in ("", "of=", "of=alice", "of=" + ",".join(f"U{number}" for number in range(51))):
             assert "ids" in (await told(site, f"names?{asked}", 400))["error"]
+
+
+async def test_a_group_dm_is_called_by_those_in_it_or_where_slack_does_not_say_by_who_spoke(
+    tmp_path: Path,
+) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        for channel in ("G0TOLD00001", "G0UNTOLD001"):
+            await diary.talk(await diary.open(ALICE, channel), ALICE, "Cake?", "Yes.")
+        rows = (await told(site, "threads"))["threads"]
+        names = ["Group DM with Alice", "Group DM with Alice, Bob"]
+        assert [row["place"] for row in rows] == names
+        assert [row["place"] for row in (await told(site, "threads?words=bob"))["threads"]] == names[1:]
+        assert sorted(one["place"] for one in (await told(site, "costs?days=7"))["threads"]) == names
+        assert (await told(site, "names?of=G0TOLD00001"))["names"] == {"G0TOLD00001": names[1]}
+
+
+async def test_a_private_channel_is_told_apart_from_a_public_one(tmp_path: Path) -> None:
+    async with console(tmp_path) as site:
+        diary = Diary(journal=site.journal, clock=FakeClock())
+        for channel in (GENERAL, "C0PRIVATE01"):
+            await diary.talk(await diary.open(ALICE, channel), ALICE, "Hello.", "Hello.")
+        rows = (await told(site, "threads"))["threads"]
+        assert [(row["place"], row["private"]) for row in rows] == [("#secret", True), ("#general", False)]

@@ -13,7 +13,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.reading import Reading, reading
 from daemon.kinds import SOUL_KINDS, Message, Opened, Spoken
-from daemon.trace import DEEPEST, find, trace
+from daemon.trace import DEEPEST, find, threads, trace
 from tests.clock import FakeClock
 from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgery import opened
@@ -143,3 +143,32 @@ async def test_people_are_mentioned_by_their_names(tmp_path: Path) -> None:
         shown = "\n".join(trace(past, find(past, "sess-"), 300))
     assert "@Alice, may <@U0NOBODY01> know?" in shown
     assert "U0ALICE0001" not in shown
+
+
+async def test_a_group_dm_is_called_by_who_spoke_in_it_and_a_private_channel_is_marked(
+    tmp_path: Path,
+) -> None:
+    places = {"G1": ("group", "a group conversation", "group"), "C1": ("channel", "#den", "private")}
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        for number, (channel, (where, place, audience)) in enumerate(places.items()):
+            ts, thread = f"17.00010{number}", f"sess-0000000{number}"
+            began = Opened(
+                team="T1",
+                channel=channel,
+                ts=ts,
+                where=where,
+                place=place,
+                audience=audience,
+                user="U2",
+                called_by=ts,
+            )
+            await journal.append(thread, began, key=f"thread:T1:{channel}:{ts}")
+            for user, name in (("U2", "Bob"), ("U1", "Alice"), ("U2", "Bob")):
+                said = Message(address="dm", user=user, name=name, text="Hello.", ts=ts)
+                await journal.append(thread, said, key=f"msg:{channel}:{len(journal.of(thread))}")
+    with reading(tmp_path / "journal.db", SOUL_KINDS) as past:
+        listed = [*threads(past)]
+        first, *_ = trace(past, find(past, "sess-00000000"), 300)
+    assert "Group DM with Alice, Bob, since" in listed[0]
+    assert "#den (private), since" in listed[1]
+    assert "Group DM with Alice, Bob, since" in first

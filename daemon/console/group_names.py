@@ -1,0 +1,60 @@
+"""Names of group DMs: of those who are in each.
+
+Slack is asked once for each; where it does not say, those count who are known to be there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable
+
+GROUP = "Group DM"
+MOST = 20
+"""Group DMs of which Slack is asked in one go."""
+AGAIN = 600.0
+"""Seconds until Slack is asked again of a group DM of which it said nothing."""
+
+
+class GroupNames:
+    """Group DMs, by their channels. `people_in` gives the ids of those in one (none: Slack did not say), and
+    `called` a name (empty: nobody knows)."""
+
+    def __init__(
+        self,
+        people_in: Callable[[str], Awaitable[Collection[str]]],
+        called: Callable[[str], Awaitable[str]],
+        now: Callable[[], float],
+    ) -> None:
+        self._people_in = people_in
+        self._called = called
+        self._now = now
+        self._known: dict[str, str] = {}
+        self._asked: dict[str, float] = {}
+
+    async def learn(self, channels: Iterable[str]) -> None:
+        """Ask Slack for those of these group DMs that have no name so far."""
+        now = self._now()
+        unnamed = [
+            id for id in channels if id not in self._known and now - self._asked.get(id, -AGAIN) >= AGAIN
+        ]
+        async with asyncio.TaskGroup() as asking:
+            for channel in unnamed[:MOST]:
+                self._asked[channel] = now
+                asking.create_task(self._learn(channel))
+
+    async def _learn(self, channel: str) -> None:
+        names = [await self._called(id) for id in await self._people_in(channel)]
+        if names and all(names):
+            self._known[channel] = titled(names)
+
+    def of(self, channel: str, spoke: Iterable[str]) -> str:
+        """The name of this group DM; `spoke` are the names of those who are known to be in it."""
+        return self._known.get(channel) or titled(spoke)
+
+
+def titled(names: Iterable[str]) -> str:
+    """`Group DM with Alice, Bob`"""
+    known = sorted(names, key=str.casefold)
+    if not known:
+        return GROUP
+    return f"{GROUP} with {', '.join(known)}"
