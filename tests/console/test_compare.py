@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.theatre import theatre
@@ -28,11 +28,12 @@ async def test_what_a_call_saw_more_than_the_one_before(tmp_path: Path, browser:
         await expect(thoughts).to_have_count(2)
         await thoughts.last.hover()
         await thoughts.last.get_by_role("button", name="What the model saw").click()
+        await _look_at_what_is_new(page)
         compared = page.locator(".comparison")
         await expect(compared.locator("option")).to_have_count(2)
         await compared.locator("select").select_option(index=1)
-        await expect(compared).to_contain_text("What comes before the trailing text only grew")
-        await expect(compared).to_contain_text("What trails the prompt was replaced")
+        await expect(compared).to_contain_text("What comes before the changing text only grew")
+        await expect(compared).to_contain_text("The changing text at the end of the prompt was replaced")
         await expect(compared).to_contain_text("The cache held")
         added = compared.locator("[data-how='added']")
         await expect(added.last).to_contain_text("What of plums?")
@@ -46,3 +47,21 @@ async def test_what_a_call_saw_more_than_the_one_before(tmp_path: Path, browser:
         await thoughts.first.get_by_role("button", name="What the model saw").click()
         await expect(page.locator("#call .message-seen")).to_contain_text(["Good morning!"])
         await expect(compared).to_have_count(0)
+
+
+async def _look_at_what_is_new(page: Page) -> None:
+    """The answer and the new message stand in sight; what was there before is folded, with a way to it."""
+    parts = page.locator("#call-body > .part[data-title]")
+    await expect(parts.nth(0)).to_contain_text("Plums are blue.")
+    await expect(parts.nth(0)).to_be_in_viewport()
+    await expect(parts.nth(1).locator("h3")).to_contain_text("New in this call")
+    await expect(parts.nth(1)).to_contain_text("What of plums?")
+    await expect(parts.nth(1).locator(".message-seen").first).to_be_in_viewport()
+    earlier = page.locator("#call-body > details[data-title='Earlier messages']")
+    await expect(earlier).to_contain_text("Good morning!")
+    await expect(page.locator("#call-body .system")).to_be_hidden()
+    jumps = page.get_by_role("navigation", name="Parts of the call")
+    await jumps.get_by_role("button", name="Earlier messages").click()
+    await expect(earlier.locator(".message-seen").first).to_be_in_viewport()
+    await jumps.get_by_role("button", name="System text").press("Enter")
+    await expect(page.locator("#call-body .system")).to_be_in_viewport()

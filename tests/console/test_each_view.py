@@ -95,7 +95,7 @@ async def _to_people(page: Page) -> None:
 
 
 async def _to_costs(page: Page) -> None:
-    await _to_view(page, "Costs", "calls of a model")
+    await _to_view(page, "Costs", "model calls")
 
 
 async def _to_health(page: Page) -> None:

@@ -29,7 +29,7 @@ async def opened(page: Page, address: str) -> None:
     """The page, with its drawer open."""
     await page.goto(address)
     toggle = page.locator("#faults-toggle")
-    await expect(toggle).to_have_text("Faults")
+    await expect(toggle).to_have_text("Simulate problems")
     await expect(page.locator("#faults")).to_be_hidden()
     await toggle.click()
     await expect(page.locator("#faults")).to_be_visible()
@@ -45,7 +45,7 @@ async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path, browser:
         await page.get_by_role("switch", name="Delay").check()
         row = page.locator("[data-fault=rate-limit]")
         await row.get_by_text("Rate limit").click()
-        await expect(page.locator("#faults-toggle")).to_have_text("Faults: 2 on")
+        await expect(page.locator("#faults-toggle")).to_have_text("Simulating 2 problems")
         await row.get_by_label("seconds").fill("9")
         await row.get_by_label("method").fill("chat.update")
         await row.get_by_label("method").press("Enter")
@@ -54,8 +54,8 @@ async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path, browser:
         await expect(row.get_by_role("alert")).to_have_text("times is a number from 0 to 1e+06, not -1.")
         told = {one["name"]: one["value"] for one in (await shown(address, "rate-limit"))["params"]}
         assert (told["seconds"], told["method"]) == (9, "chat.update")
-        await page.get_by_role("button", name="All off").click()
-        await expect(page.locator("#faults-toggle")).to_have_text("Faults")
+        await page.get_by_role("button", name="Turn all off").click()
+        await expect(page.locator("#faults-toggle")).to_have_text("Simulate problems")
         await expect(page.get_by_role("switch", name="Delay")).not_to_be_checked()
         assert not (await shown(address, "delay"))["on"]
         assert complaints == []
@@ -81,7 +81,7 @@ async def test_a_fault_that_is_on_is_seen_by_who_comes_later_with_what_it_did(
         await http.post(f"{address}/rehearsal/faults", json={"name": "duplicate"})
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(address)
-        await expect(page.locator("#faults-toggle")).to_have_text("Faults: 1 on")
+        await expect(page.locator("#faults-toggle")).to_have_text("Simulating 1 problem")
         await page.locator("#composer textarea").fill("Once or twice?")
         await page.keyboard.press("Enter")
         await expect(page.locator(".thread.open .replies .text")).to_contain_text("script")

@@ -73,7 +73,7 @@ async def test_earlier_messages_stand_only_where_they_were_said(tmp_path: Path, 
         async with late(page, "**/api/conversations.history"):
             await page.get_by_role("button", name="Earlier messages").click()
             await page.get_by_role("button", name="random").click()
-            await expect(page.locator("#messages")).to_contain_text("Nothing has been said here yet.")
+            await expect(page.locator("#messages")).to_contain_text("There are no messages here yet.")
         await expect(page.locator("#messages .thread")).to_have_count(0)
 
 

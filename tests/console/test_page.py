@@ -210,7 +210,7 @@ async def _look_into_the_call(page: Page) -> None:
     await expect(call.locator(".message-seen")).to_contain_text(["Good morning! Who are you?"])
     await expect(call.locator(".trailing")).to_be_visible()
     await expect(call.locator(".tokens")).to_contain_text("cache read")
-    await expect(call.locator(".numbers")).to_contain_text("would have cost")
+    await expect(call.locator(".numbers")).to_contain_text("simulated")
     await expect(call.get_by_role("alert")).to_have_count(0)
     await page.keyboard.press("Escape")
     await expect(call).to_be_hidden()

@@ -95,7 +95,7 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(
         await expect(figures(below)).to_contain_text("1 round · 2 calls")
         await expect(figures(below)).to_contain_text("depth 1")
         await expect(cell_of(below, 0).locator(".output pre")).to_have_text("120 letters")
-        await expect(figures(root)).to_contain_text("5 rounds · 17 calls · would have cost $0.0")
+        await expect(figures(root)).to_contain_text("5 rounds · 17 calls · simulated $0.0")
         await expect(root.locator("> ul > [data-kind='reading-ended']")).to_contain_text("in 8 of 10 months")
         assert await root.get_attribute("data-seen") == "first", "it grew where it stood"
         [began] = [entry for entry in soul.journal.since(0, limit=1_000) if entry.kind == "turn-began"]

@@ -83,7 +83,7 @@ async def test_who_has_no_session_is_told_how_to_come_in_and_may_show_the_token(
         await expect(door).to_be_visible()
         await expect(page.get_by_role("alert")).to_be_hidden()
         await expect(page.locator("header.top")).to_be_hidden()
-        field = page.get_by_label("Or the console's token")
+        field = page.get_by_label("Or enter the page's token")
         await expect(field).to_be_focused()
         assert await field.get_attribute("type") == "password"
         await picture(page, "door")

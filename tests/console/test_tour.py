@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import ViewportSize, expect
 
+from rehearsal.people import ALICE
 from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.desk import desk
 from tests.console.theatre import premiere
 
 pytestmark = IN_A_BROWSER
 
 SIZE = ViewportSize(width=1440, height=900)
+STOP: dict[str, Any] = {"words": "Say it.", "watch": "Watch it.", "place": "", "file": "", "inner": False}
 
 
 async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser: Browsing) -> None:
@@ -22,7 +27,7 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         await page.goto(address)
         tour, count = page.locator("#tour"), page.locator("#tour .count")
         await expect(tour.locator(".chips button")).to_have_count(9)
-        await expect(count).to_have_text("Click one, and watch")
+        await expect(count).to_have_text("Press one, and watch")
 
         await tour.get_by_role("button", name="Tell it something").click()
         await expect(page.locator("#tour-watch")).to_contain_text("it thinks again in silence")
@@ -37,7 +42,7 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         await expect(page.locator("#messages b").first).to_have_text("Alice")
         await expect(said.last).to_contain_text("cafe/espresso-machine.md:5")
 
-        await tour.get_by_role("button", name="Agree to something").click()
+        await tour.get_by_role("button", name="Approve an order").click()
         await expect(said.last).to_contain_text("may I do this?")
         assert not (tmp_path / "orders.md").exists()
         await page.locator("#messages").get_by_role("button", name="Approve").click()
@@ -52,3 +57,40 @@ async def test_its_chips_are_clicked_ticked_and_put_away(tmp_path: Path, browser
         await expect(count).to_have_text("3 of 9 tried")
         await expect(tour.locator(".done")).to_have_count(3)
     assert complaints == []
+
+
+async def test_a_finished_tour_closes_itself_with_a_line_and_opens_again(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    stops = [{**STOP, "id": f"{number}", "title": f"Stop no. {number}"} for number in range(9)]
+    told = {"person": ALICE.id, "stops": stops}
+    async with desk(tmp_path) as here, browser() as chromium:
+        page = await chromium.new_page(viewport=SIZE)
+        await page.route("**/rehearsal/tour", lambda route: route.fulfill(body=json.dumps(told)))
+        await page.goto(here.url)
+        tour, over, toggle = (page.locator(f"#tour{part}") for part in ("", "-over", "-toggle"))
+        chips = tour.locator(".chips button")
+        await expect(chips).to_have_count(9)
+        await expect(tour).to_be_visible()
+        before = await tour.evaluate("(node) => node.getBoundingClientRect().height")
+        for number in range(9):
+            await expect(tour).to_be_visible()
+            await expect(over).to_be_hidden()
+            await chips.nth(number).click()
+            if not number:
+                await expect(tour.locator(".count")).to_have_text("1 of 9 tried")
+                assert await tour.evaluate("(node) => node.getBoundingClientRect().height") < before < 190
+        await expect(tour).to_be_hidden()
+        await expect(over).to_contain_text("Watch it. That was the whole tour.")
+        await expect(toggle).to_have_attribute("aria-expanded", "false")
+        await toggle.click()
+        await expect(tour.locator(".count")).to_have_text("9 of 9 tried")
+        await expect(over).to_be_hidden()
+        await chips.first.click()
+        await expect(tour).to_be_visible()  # it was opened by hand
+        for stop in stops:
+            stop["done"] = True
+        await page.reload()
+        await expect(toggle).to_be_visible()
+        await expect(tour).to_be_hidden()
+        await expect(over).to_be_hidden()

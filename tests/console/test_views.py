@@ -90,13 +90,13 @@ async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
         await page.goto(f"{address}/#costs")
         await page.reload()
         await expect(page.locator(".sums")).to_contain_text("$0today, of $5.00")
-        await expect(page.locator("#today")).to_contain_text("would have cost")
-        [worth] = re.findall(r"would have cost (\S+)", await page.locator("#today").inner_text())
-        await expect(page.locator(".sums")).to_contain_text(f"{worth}today would have cost")
+        await expect(page.locator("#today")).to_contain_text("simulated")
+        [worth] = re.findall(r"simulated (\S+)", await page.locator("#today").inner_text())
+        await expect(page.locator(".sums")).to_contain_text(f"{worth}simulated cost today")
         await page.get_by_role("link", name="Threads").click()
-        await expect(page.locator(".threads .facts")).to_have_text(f"1 turnwould have cost {worth}")
+        await expect(page.locator(".threads .facts")).to_have_text(f"1 turnsimulated {worth}")
         await page.get_by_role("link", name="People").click()
-        await expect(page.locator(".person .facts")).to_have_text(f"1 thread · would have cost {worth}")
+        await expect(page.locator(".person .facts")).to_have_text(f"1 thread · simulated {worth}")
 
 
 @SOAK
@@ -265,7 +265,7 @@ async def _look_at_people(page: Page) -> None:
 async def _look_at_costs(page: Page) -> None:
     await page.get_by_role("link", name="Costs").click()
     await expect(page.locator(".sums")).to_contain_text("today, of $5.00")
-    await expect(page.locator("#view")).not_to_contain_text("would have cost")
+    await expect(page.locator("#view")).not_to_contain_text("simulated")
     await expect(page.locator(".bars li")).to_have_count(30)
     await expect(page.locator(".bars .limit")).to_have_text("budget $5.00")
     dearest, budget = (

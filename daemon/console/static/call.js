@@ -1,24 +1,38 @@
 // What the model saw in one call, rebuilt from the journal, and what it took.
 
 import { el } from "./dom.js";
-import { count, price, seconds, whenExactly } from "./format.js";
+import { count, price, seconds, several, whenExactly } from "./format.js";
 import { answer, choice } from "./lines.js";
 import { isOpen } from "./sections.js";
+import { blocksOf, growth } from "./seen.js";
 
 const SHOWN_ELSEWHERE = new Set(["system", "messages", "model"]);
 
-/** The view of GET /console/calls/{seq}. */
-export function callView({ entry, request, agrees }) {
-  return [
-    !agrees && disagreement(),
-    numbers(entry.body),
-    tokens(entry.body.usage ?? {}),
-    part("System", "Stays the same from call to call", system(request.system)),
-    part("Messages", "The conversation, which only grows", messages(request.messages, entry.body.trailing)),
-    entry.body.trailing && part("Trailing text", "Changes with every call", trailing(entry.body.trailing)),
+/** The view of GET /console/calls/{seq}; `before` is the same of the call before it in its thread, or null. What is
+    new in it comes first. */
+export function callView(call, before) {
+  const { entry, request, agrees } = call;
+  const { system, earlier, fresh } = parted(call, before);
+  const parts = [
     part("Answer", entry.body.stop_reason ?? "", answered(entry.body)),
-    rest(request),
-  ];
+    fresh.length > 0 && part("New in this call", before ? "since the call before it in this thread" : "all that was said: no call came before", blocks(fresh)),
+    entry.body.trailing && part("Changing text", "stands at the end of the prompt, and is different in every call", el("pre", { className: "trailing" }, entry.body.trailing)),
+    earlier.length > 0 && rest("Earlier messages", `${several(earlier.length, "part")}, as in the call before`, blocks(earlier)),
+    rest("System text", `${count(system.reduce((sum, { text }) => sum + text.length, 0))} characters, the same from call to call`, el("div", { className: "system" }, blocks(system))),
+    rest("Other parameters", "", parameters(request)),
+  ].filter(Boolean);
+  return [!agrees && disagreement(), numbers(entry.body), tokens(entry.body.usage ?? {}), jumps(parts), ...parts];
+}
+
+/** Its blocks: those of the system text, those that the call before it saw, and those that are new. */
+function parted(call, before) {
+  const now = blocksOf(call);
+  const system = now.filter(({ role }) => role === "system");
+  const { common, grown } = before ? growth(blocksOf(before), now) : { common: 0, grown: 0 };
+  const since = Math.max(common, system.length);
+  const fresh = now.slice(since);
+  if (grown && since === common) fresh[0] = { ...fresh[0], text: fresh[0].text.slice(grown), goesOn: true };
+  return { system, earlier: now.slice(system.length, since), fresh };
 }
 
 export function callTitle({ body, at }) {
@@ -65,43 +79,35 @@ function tokens(usage) {
 }
 
 function part(title, note, content) {
-  return el("section", { className: "part" }, el("h3", {}, title, el("small", {}, note)), content);
+  return el("section", { className: "part", tabIndex: -1, dataset: { title } }, el("h3", {}, title, el("small", {}, note)), content);
 }
 
-function system(value) {
-  const shown = texts(value).map((text) => el("pre", {}, text.text, text.cached && breakpoint()));
-  return el("div", { className: "system", tabIndex: 0 }, shown);
-}
-
-function trailing(text) {
-  return el("pre", { className: "trailing" }, text);
-}
-
-function messages(list, trailing) {
-  return (list ?? []).map(({ role, content }, index) => {
-    const last = index === list.length - 1;
-    const shown = texts(content).filter((text) => !(last && trailing && text.text === trailing));
-    if (!shown.length) return null;
-    return el(
+/** The blocks of a prompt, each under who says it. */
+function blocks(list) {
+  return list.map(({ role, text, cached, goesOn }) =>
+    el(
       "div",
       { className: "message-seen", dataset: { role } },
-      el("h4", {}, role),
-      shown.map((text) => el("pre", {}, text.text, text.cached && breakpoint())),
-    );
-  });
+      el("h4", {}, goesOn ? `${role}, goes on` : role),
+      el("pre", {}, text, cached && breakpoint()),
+    ),
+  );
 }
 
-/** All that this call saw but its trailing text, part by part, the system text first. */
-export function blocksOf({ entry, request }) {
-  const { trailing } = entry.body;
-  const parts = [{ role: "system", content: request.system }, ...(request.messages ?? [])];
-  const blocks = parts.flatMap(({ role, content }) => texts(content).map(({ text }) => ({ role, text })));
-  return trailing && blocks.at(-1)?.text === trailing ? blocks.slice(0, -1) : blocks;
+/** What stands there folded, until one wants to see it. */
+function rest(title, note, content) {
+  return el("details", { className: "part rest", dataset: { title } }, el("summary", {}, title, el("small", {}, note)), content);
 }
 
-function texts(content) {
-  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
-  return blocks.map((block) => ({ text: block.text ?? JSON.stringify(block), cached: Boolean(block.cache_control) }));
+/** One button for each part, which leads to it. */
+function jumps(parts) {
+  const jump = (part) => {
+    part.open = true;
+    part.scrollIntoView({ block: "start" });
+    (part.querySelector("summary") ?? part).focus({ preventScroll: true });
+  };
+  const button = (part) => el("button", { type: "button", onclick: () => jump(part) }, part.dataset.title);
+  return el("nav", { className: "jumps", "aria-label": "Parts of the call" }, parts.map(button));
 }
 
 function breakpoint() {
@@ -115,12 +121,7 @@ function answered(body) {
   return isOpen(body) || body.reading || body.name === "tick" ? el("pre", {}, body.text) : el("div", { className: "answer" }, answer(body));
 }
 
-function rest(request) {
+function parameters(request) {
   const other = Object.fromEntries(Object.entries(request).filter(([key]) => !SHOWN_ELSEWHERE.has(key)));
-  return el(
-    "details",
-    { className: "part rest" },
-    el("summary", {}, "Other parameters"),
-    el("pre", {}, JSON.stringify(other, null, 2)),
-  );
+  return el("pre", {}, JSON.stringify(other, null, 2));
 }

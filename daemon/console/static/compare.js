@@ -1,19 +1,17 @@
 // Two calls of a thread beside each other: what was added to the prompt, what changed, what the cache held.
 
-import { blocksOf } from "./call.js";
 import { el } from "./dom.js";
 import { count, several, whenExactly } from "./format.js";
 import { rootOf } from "./names.js";
 import { ask } from "./reach.js";
+import { pathOf } from "./readings.js";
+import { blocksOf, growth } from "./seen.js";
 
 /** So many earlier calls are offered. */
 const OFFERED = 20;
-/** In so long a beginning two texts that differ are told as one that grew. */
-const GREW = 80;
 
-/** Where one chooses an earlier call to compare this one with; null where there is none. */
-export async function comparison(call) {
-  const others = await earlier(call.entry);
+/** Where one chooses one of these earlier calls to compare this one with; null where there is none. */
+export function comparison(call, others) {
   if (!others.length) return null;
   const view = el("div", { className: "difference" });
   const compare = async ({ target: { value } }) => {
@@ -29,24 +27,23 @@ export async function comparison(call) {
   return el("section", { className: "part comparison" }, el("label", {}, el("span", {}, "Compare with "), choose), view);
 }
 
-/** The last calls of the same model in this thread before it, the newest first. */
-async function earlier({ seq, thread, body }) {
+/** The last calls of the same model in this thread, or in its reading, before it; the newest first. */
+export async function earlier({ seq, key, thread, body }) {
   const { entries } = await ask(`/console/threads/${encodeURIComponent(rootOf(thread))}?before=${seq}&limit=200`);
-  const alike = (other) => other.kind === "model-call" && other.thread === thread && other.body.model === body.model && !other.body.reading;
+  const belongs = (other) => (body.reading ? other.body.reading && pathOf(other.key) === pathOf(key) : !other.body.reading);
+  const alike = (other) => other.kind === "model-call" && other.thread === thread && other.body.model === body.model && belongs(other);
   return (entries ?? []).filter(alike).reverse().slice(0, OFFERED);
 }
 
 /** What this call saw that the other one did not, and the other way round. */
 export function difference(other, call) {
   const [before, now] = [other, call].map(blocksOf);
-  const same = before.findIndex((block, at) => !alike(block, now[at]));
-  const common = same < 0 ? before.length : same;
-  const grown = grew(before[common], now[common]);
+  const { common, grown } = growth(before, now);
   const gone = before.slice(common + (grown ? 1 : 0));
   const added = now.slice(common).map((block, at) => (at || !grown ? block : { ...block, text: block.text.slice(grown) }));
   return [
     el("p", { className: "told" }, told(now, common, added, gone)),
-    replaced(other, call) && el("p", { className: "told" }, "What trails the prompt was replaced, as with every call: that is below."),
+    replaced(other, call) && el("p", { className: "told" }, "The changing text at the end of the prompt was replaced, as in every call: see below."),
     el("p", { className: "told" }, cached(call.entry.body.usage ?? {})),
     common > 0 && el("details", { className: "same" }, el("summary", {}, `${several(common, "part")} as before`), now.slice(0, common).map((block) => shown(block))),
     ...gone.map((block) => shown(block, "gone")),
@@ -55,19 +52,11 @@ export function difference(other, call) {
   ].filter(Boolean);
 }
 
-const alike = (one, other) => other && one.role === other.role && one.text === other.text;
-
-/** How many characters of a text stand at the beginning of the other one; 0 where it did not just grow. */
-function grew(before, now) {
-  const same = before && now && before.role === now.role && now.text.startsWith(before.text) && before.text.length >= GREW;
-  return same ? before.text.length : 0;
-}
-
 function told(now, common, added, gone) {
   const letters = (blocks) => `${count(blocks.reduce((sum, { text }) => sum + text.length, 0))} characters`;
   if (gone.length) return `The prompt began anew: ${several(common, "part")} at its beginning are the same, ${several(gone.length, "part")} of before are gone.`;
-  if (!added.length) return "Nothing was added to the prompt before what trails it.";
-  return `What comes before the trailing text only grew: by ${letters(added)}, after ${letters(now.slice(0, common))} that are the same.`;
+  if (!added.length) return "Nothing was added to the prompt before its changing text.";
+  return `What comes before the changing text only grew: by ${letters(added)}, after ${letters(now.slice(0, common))} that are the same.`;
 }
 
 const trailingOf = (call) => call.entry.body.trailing ?? "";
@@ -90,5 +79,5 @@ function trailing(before, now) {
     ...old.filter((line) => line.trim() && !fresh.includes(line)).map((line) => el("span", { className: "gone" }, `− ${line}\n`)),
     ...fresh.filter((line) => line.trim() && !old.includes(line)).map((line) => el("span", { className: "added" }, `+ ${line}\n`)),
   ];
-  return [el("h4", {}, "trailing text, which changes with every call"), el("pre", { className: "trailing lines" }, lines)];
+  return [el("h4", {}, "changing text, different in every call"), el("pre", { className: "trailing lines" }, lines)];
 }

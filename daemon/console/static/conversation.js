@@ -1,10 +1,12 @@
 // The middle pane: one channel or DM, its threads in order, live; and one of them in a panel beside it.
 
-import { announce, atEnd, byId, el, toEnd } from "./dom.js";
+import { announce, byId, el } from "./dom.js";
 import { day } from "./format.js";
 import { ListedThread } from "./listed.js";
 import { News } from "./news.js";
 import { Panel } from "./panel.js";
+import { Pinned } from "./pinned.js";
+import { titled } from "./place.js";
 import { gesture } from "./slack.js";
 import { Wish } from "./wish.js";
 
@@ -23,11 +25,13 @@ export class Conversation {
     this.threads = new Map();
     this.missed = [];
     this.opening = new Wish();
-    this.news = new News({ id: "chat-news", onPress: () => toEnd(this.box) });
+    this.end = new Pinned(this.box);
+    this.news = new News({ id: "chat-news", onPress: () => this.end.toEnd() });
     this.news.watch(this.box);
     this.beside = null;
     this.panel = new Panel({
       post: (text, files) => this.post(text, files, this.panel.ts),
+      spell: (text) => this.world.mentions(text),
       stop: () => this.stop(this.panel.ts),
       onClose: () => this.closeBeside(),
     });
@@ -44,7 +48,7 @@ export class Conversation {
     }
     this.place = place;
     this.world = { ...world, channel: place.id };
-    byId("place").textContent = place.member ? place.label : `# ${place.label}`;
+    byId("place").replaceChildren(...titled(place));
     byId("about").textContent = place.about;
     const missed = (this.missed = []);
     const [read, standing] = await Promise.all([this.read(), statuses]);
@@ -61,7 +65,7 @@ export class Conversation {
   /** What is read anew stays where one reads it, and who reads its end goes on reading that. */
   show({ messages, more }, events) {
     const writing = this.box.querySelector("textarea:focus");
-    const seen = atEnd(this.box) ? null : this.inSight();
+    const seen = this.end.on ? null : this.inSight();
     this.clear();
     for (const message of messages) this.put(message);
     if (!messages.length) this.box.append(hello(this.place, this.world));
@@ -71,8 +75,9 @@ export class Conversation {
     else this.select(this.threads.has(this.selected) ? this.selected : (this.inOrder().at(-1)?.ts ?? null));
     if (writing) this.threads.get(this.selected)?.write();
     const same = this.threads.get(seen?.ts);
-    if (same) this.box.scrollTop += same.node.getBoundingClientRect().top - seen.top;
-    else this.toNewest();
+    if (!same) return this.toNewest();
+    this.box.scrollTop += same.node.getBoundingClientRect().top - seen.top;
+    this.end.letGo();
   }
 
   /** The first thread in sight, and where it stands; null where there is none. */
@@ -83,7 +88,7 @@ export class Conversation {
   }
 
   toNewest() {
-    toEnd(this.box);
+    this.end.toEnd();
     this.news.clear();
   }
 
@@ -117,13 +122,13 @@ export class Conversation {
   /** A live event of this place; what comes while its history is on its way waits for it. */
   hear(event) {
     if (this.missed) return void this.missed.push(event);
-    const stay = atEnd(this.box);
+    const stay = this.end.on;
     if (event.type === "message" || event.type === "changed") this.put(event.message);
     if (event.type === "ephemeral") this.put(event.message);
     if (event.type === "deleted") this.drop(event.ts);
     if (event.type === "status") this.think(event);
     if (event.type === "session") for (const thread of this.shown(event.thread_ts)) thread.work(event.user, event.working);
-    if (stay) toEnd(this.box);
+    if (stay) this.end.toEnd();
     else if (event.type === "message" && event.message.user !== this.world.me) this.news.add(1);
     if (event.message) this.tell(event);
   }
@@ -196,7 +201,7 @@ export class Conversation {
     if (thread_ts || this.place.id !== channel || !wanted()) return;
     this.closeBeside();
     this.select(ts);
-    toEnd(this.box);
+    this.end.toEnd();
   }
 
   /** Open this thread, now or, when its message is still to come, as soon as it begins. */
@@ -222,8 +227,7 @@ export class Conversation {
     const messages = listed ? listed.all() : await thread(this.world.slack, this.place.id, ts).catch(() => []);
     if (this.beside !== ts) return;
     if (!messages.length) return this.closeBeside(); // it is not there any more
-    const place = this.place.member ? this.place.label : `# ${this.place.label}`;
-    this.panel.show(ts, messages, { world: this.world, place });
+    this.panel.show(ts, messages, { world: this.world, place: titled(this.place) });
     if (listed) this.panel.thread.goOnLike(listed);
     if (write) this.panel.write();
     this.markBeside();
@@ -286,8 +290,8 @@ function thread(slack, channel, ts) {
 
 function hello(place, { names, soul }) {
   const withSoul = place.member?.id === soul;
-  const promise = "Its answer appears here as it is thought; what it thinks appears in the journal.";
-  const nothing = "Nothing has been said here yet.";
+  const promise = "Its answer appears here word by word. What it thinks appears in the journal.";
+  const nothing = "There are no messages here yet.";
   return el(
     "div",
     { className: "hello" },

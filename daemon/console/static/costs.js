@@ -5,6 +5,7 @@ import { el, redraw } from "./dom.js";
 import { cents, count, money, several } from "./format.js";
 import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
+import { placed } from "./place.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
 
@@ -40,7 +41,7 @@ export class Costs {
     this.still.show(told.still_reading);
     const rehearsed = told.whole.cost === 0 && told.whole.worth > 0;
     const of = (spent) => (rehearsed ? spent.worth : spent.cost);
-    const priced = rehearsed && el("p", { className: "note" }, "The model is a script, and free: below stands what the same calls would have cost.");
+    const priced = rehearsed && el("p", { className: "note" }, "The model is a script, and free. The simulated cost is what the same calls would cost with Claude.");
     redraw(
       this.body,
       this.still.node,
@@ -53,9 +54,9 @@ export class Costs {
     );
   }
 
-  thread({ thread, place, began, forgotten }) {
+  thread({ thread, began, forgotten, ...where }) {
     const said = forgotten ? FORGOTTEN : began && oneLine(began);
-    const words = [el("b", {}, place || "A thread"), said && [" ", said]];
+    const words = [el("b", {}, where.place ? placed(where) : "A thread"), said && [" ", said]];
     return el("button", { type: "button", className: "link", dataset: { key: thread }, onclick: () => this.onThread(thread) }, words);
   }
 }
@@ -64,11 +65,11 @@ function sums({ whole, days, daily }, of, rehearsed) {
   const today = days.at(-1);
   const read = whole.read + whole.cached;
   return [
-    sum(rehearsed ? "all these days would have cost" : "in these days", cents(of(whole))),
-    rehearsed && sum("today would have cost", cents(today.worth)),
-    sum(`today, of ${money(daily)}`, rehearsed ? money(today.cost) : cents(today.cost)),
-    sum("calls of a model", count(whole.calls)),
-    sum("of what was read came from the cache", read ? `${Math.round((100 * whole.cached) / read)} %` : "–"),
+    sum(rehearsed ? "simulated cost, all these days" : "spent in these days", cents(of(whole))),
+    rehearsed && sum("simulated cost today", cents(today.worth)),
+    sum(`spent today, of ${money(daily)}`, rehearsed ? money(today.cost) : cents(today.cost)),
+    sum("model calls", count(whole.calls)),
+    sum("of the prompts came from the cache", read ? `${Math.round((100 * whole.cached) / read)} %` : "–"),
   ].filter(Boolean);
 }
 
@@ -84,6 +85,6 @@ function table(title, rows, of, name) {
       el("td", {}, several(one.calls, "call")),
       el("td", {}, cents(of(one))),
     );
-  const empty = el("tr", {}, el("td", {}, "Nothing was spent."));
+  const empty = el("tr", {}, el("td", {}, "Nothing was spent in this time."));
   return el("table", {}, el("caption", {}, title), el("tbody", {}, rows.length ? rows.map(row) : empty));
 }

@@ -1,6 +1,7 @@
-// The drawer of faults: what can go wrong in the rehearsed world, switched on and off.
+// The drawer of problems to simulate: what can go wrong in the rehearsed world, switched on and off.
 
 import { announce, byId, el } from "./dom.js";
+import { several } from "./format.js";
 import { ask, Unreachable } from "./reach.js";
 
 const ADDRESS = "/rehearsal/faults";
@@ -45,7 +46,7 @@ export class Faults {
     for (const fault of faults) this.rows.get(fault.name).read(fault);
     const lit = faults.filter(({ on }) => on).length;
     this.toggle.hidden = false;
-    this.toggle.textContent = lit ? `Faults: ${lit} on` : "Faults";
+    this.toggle.textContent = lit ? `Simulating ${several(lit, "problem")}` : "Simulate problems";
     this.toggle.classList.toggle("lit", lit > 0);
     byId("faults-off").disabled = !lit;
   }

@@ -35,8 +35,8 @@ export function money(dollars) {
   return `$${sum.toFixed(2)}`;
 }
 
-/** What something cost; where that was nothing since the model is a script, what it would have cost. */
-export const price = ({ cost, worth }, told = money) => (cost > 0 || !worth ? told(cost) : `would have cost ${told(worth)}`);
+/** What something cost; where that was nothing since the model is a script, the price of the same with Claude. */
+export const price = ({ cost, worth }, told = money) => (cost > 0 || !worth ? told(cost) : `simulated ${told(worth)}`);
 
 /** Dollars in a list, where a cent is little. */
 export const cents = (dollars) => (dollars >= 0.01 ? `$${COUNT_CENTS.format(dollars)}` : money(dollars));

@@ -4,6 +4,8 @@ import { byId, el } from "./dom.js";
 import { cents, money } from "./format.js";
 import { standing } from "./reports.js";
 
+const SIMULATED = "What the same calls would cost with Claude";
+
 /** Show what GET /console/state says. */
 export function showState(state) {
   document.title = `${state.questions ? `(${state.questions}) ` : ""}${state.name}: the soul's console`;
@@ -55,7 +57,7 @@ const long = (...words) => el("span", { className: "long" }, words);
 function today({ spent, worth, budget }) {
   const share = budget > 0 ? Math.min(1, spent / budget) : 1;
   return [
-    worth > spent && el("small", {}, `would have cost ${cents(worth)}`),
+    worth > spent && el("small", { title: SIMULATED }, `simulated ${cents(worth)}`),
     el("span", {}, "Today ", el("b", {}, money(spent)), el("span", { className: "of" }, ` of ${money(budget)}`)),
     el(
       "div",

@@ -55,12 +55,13 @@ export class Journal {
     };
     const turns = new Cards({ ...openers, ...ends, onChat });
     this.trees = { turns, thoughts: new Tree(openers), readings: new Shelf(openers), inner: new Inner(openers) };
-    this.search = new Search({ onSearch: (words) => this.find(words), onEverywhere: () => this.show("all") });
+    this.search = new Search({ onSearch: (words) => this.find(words), onLeave: () => this.leaveSearch(), onEverywhere: () => this.show("all") });
     this.scope = new Scope({ onAll });
     this.last = null;
     this.all = new Feed(EVERYTHING);
     this.open = NO_THREAD;
     this.found = null;
+    this.sought = null;
     this.filter = "turns";
     this.turning = new Wish();
     this.looking = new Wish();
@@ -223,15 +224,22 @@ export class Journal {
 
   /** Show what holds these words, in any thread or in the one that is shown; no words: what was shown before. */
   async find(words) {
-    if (this.found) this.found.left = true;
+    this.leaveSearch();
     const wanted = this.looking.begin();
     const thread = this.searchesHere ? { thread: this.open.id } : {};
     const found = words ? new Feed(`/console/search?${new URLSearchParams({ words, ...thread })}`) : null;
+    this.sought = found;
     if (found) await found.begin();
     if (words !== this.search.words || !wanted()) return;
     this.found = found;
     this.search.tell(found);
     this.unfold();
+  }
+
+  /** What is looked for further back is not wanted any more. */
+  leaveSearch() {
+    this.looking.begin();
+    for (const feed of [this.found, this.sought]) if (feed) feed.left = true;
   }
 
   /** Turn to the reading that begins with this entry, in its conversation. */

@@ -21,7 +21,7 @@ export class ListedThread extends Thread {
 
   takeReplies(post) {
     const form = el("form", { className: "reply" });
-    this.composer = new Composer(form, { send: post });
+    this.composer = new Composer(form, { send: post, spell: this.world.mentions });
     this.composer.turnTo(this.ts, "Reply in this thread");
     this.node.append(form);
   }

@@ -3,7 +3,8 @@
 import "./door.js"; // the page begins when somebody has come in
 import { learn } from "./called.js";
 import { callTitle, callView } from "./call.js";
-import { comparison } from "./compare.js";
+import { openCitations } from "./citations.js";
+import { comparison, earlier } from "./compare.js";
 import { crossing } from "./crossing.js";
 import { byId, goOnAt } from "./dom.js";
 import { Faults } from "./faults.js";
@@ -60,6 +61,7 @@ const workspace = new Workspace({
 });
 const toChat = crossing(journal, workspace);
 const tour = new Tour(workspace);
+openCitations((node) => workspace.keyOf(node));
 
 async function refresh() {
   const state = await ask("/console/state");
@@ -93,14 +95,17 @@ async function openCall(seq) {
   const wanted = calling.begin();
   const call = await ask(`/console/calls/${seq}`);
   if (!call.entry || !wanted()) return;
+  const others = await earlier(call.entry);
+  const last = others.find(({ body }) => body.role === call.entry.body.role) ?? others[0];
+  const before = last ? await ask(`/console/calls/${last.seq}`) : {};
+  if (!wanted()) return;
   byId("call-title").textContent = callTitle(call.entry);
-  byId("call-body").replaceChildren(...callView(call).filter(Boolean));
+  byId("call-body").replaceChildren(...callView(call, before.entry ? before : null).filter(Boolean));
   byId("call-body").scrollTop = 0;
   cover(true);
   goOnAt(byId("call"));
-  const tokens = byId("call-body").querySelector(".tokens");
-  const compared = await comparison(call);
-  if (compared) tokens.after(compared);
+  const compared = comparison(call, others);
+  if (compared) byId("call-body").querySelector(".tokens").after(compared);
 }
 
 /** Beside the other panes a call covers the journal, which is then out of reach of the Tab key. */
@@ -193,6 +198,7 @@ async function openLink(id) {
 
 function turnToChat() {
   turning.begin();
+  tour.leave();
   views.close();
 }
 
@@ -253,7 +259,7 @@ async function openEntry(seq) {
   if (!byId("journal").checkVisibility()) showJournal(true);
 }
 
-addEventListener("hashchange", () => openLink(location.hash.slice(1)));
+addEventListener("hashchange", ({ newURL }) => openLink(new URL(newURL).hash.slice(1))); // the address may be told anew meanwhile
 setInterval(lookAgain, LOOK);
 journal.follow();
 if (views.has(viewIn(asked))) linked = openView(asked);

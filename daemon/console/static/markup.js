@@ -1,6 +1,7 @@
 // Slack's mrkdwn and a little Markdown as DOM nodes. Nothing here ever becomes HTML source.
 
 import { channel, mention } from "./called.js";
+import { citations, cited, inOneLine, shortly } from "./citing.js";
 import { el } from "./dom.js";
 import { emoji } from "./emoji.js";
 
@@ -30,6 +31,8 @@ const RULE = /^[\s|:-]+$/;
 const SIDES = { ":-": "left", ":-:": "center", "-:": "right" };
 /** So many signs further in, a line of a list belongs to the one above it. */
 const DEEPER = 2;
+/** What a line says besides a citation. */
+const EDGES = /[^\s.,;:]/;
 /** So much of a text is looked at where it stands in one line. */
 const GLANCE = 600;
 const HEADING = /^#{1,4}\s+/;
@@ -38,7 +41,7 @@ const HEADING = /^#{1,4}\s+/;
 export function markup(text, { star = "em" } = {}) {
   const parts = text.split("```");
   return parts.flatMap((part, index) => {
-    if (index % 2 === 0) return blocks(part, { star });
+    if (index % 2 === 0) return blocks(inOneLine(part), { star });
     return el("pre", {}, el("code", {}, plain(part.replace(/^[\w+-]*\n/, "").replace(/\n$/, ""))));
   });
 }
@@ -110,7 +113,26 @@ function table([head, rule, ...rows], words) {
 
 const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
 
+/** The words of a line, and what it cites. */
 function inline(text, words) {
+  const nodes = [];
+  let after = 0;
+  for (const { start, end, places } of cited(text)) {
+    const alone = !EDGES.test(text.slice(0, start) + text.slice(end));
+    const cites = citing(places, words, alone);
+    nodes.push(...spans(text.slice(after, start), words), text[start] === "(" ? el("span", { className: "bracket" }, "(", cites, ")") : cites);
+    after = end;
+  }
+  return [...nodes, ...spans(text.slice(after), words)];
+}
+
+/** Where nothing else stands in its line, what is quoted is what is said. */
+function citing(places, words, alone) {
+  const read = places.map(({ head, quote }) => ({ head: plain(head), quote: plain(quote) }));
+  return words.flat ? read.map(({ head }) => shortly(head)).join("; ") : citations(read, alone);
+}
+
+function spans(text, words) {
   const nodes = [];
   let end = 0;
   for (const match of text.matchAll(INLINE)) {

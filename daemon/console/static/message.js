@@ -5,6 +5,7 @@ import { avatar } from "./avatar.js";
 import { el } from "./dom.js";
 import { clock, full } from "./format.js";
 import { blocksView, isCard } from "./blocks.js";
+import { folded } from "./folding.js";
 import { markup } from "./markup.js";
 import { reactionsView } from "./reactions.js";
 
@@ -25,7 +26,7 @@ export function messageView(message, world) {
       {},
       message.is_ephemeral && el("p", { className: "eyebrow" }, "Only visible to you"),
       el("p", { className: "by" }, el("b", {}, member.name), time(message.ts)),
-      el("div", { className: "text" }, content(message, world)),
+      folded(message, world.channel, el("div", { className: "text" }, content(message, world))),
       !message.is_ephemeral && reactionsView(message, world),
     ),
   );

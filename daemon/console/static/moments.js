@@ -7,6 +7,7 @@ import { full, price, seconds, several, whenExactly } from "./format.js";
 import { given } from "./given.js";
 import { chip, choice, line, outcome, quote } from "./lines.js";
 import { INNER, named, shortly } from "./names.js";
+import { beginning } from "./place.js";
 import { planView } from "./plan.js";
 import { thoughtOf } from "./thoughts.js";
 
@@ -43,11 +44,11 @@ function fromWithin(senders, id) {
 /** What stands in the first line of a card. `one`: all belong to one conversation, which need not be named. */
 export function headline(node, one) {
   const { id, thread, at, state } = node;
-  const place = one ? "" : (thread?.place ?? "");
+  const opened = one ? null : thread?.opened;
   const hue = parseInt(id.slice(5, 9), 16) % 360 || 0;
   return [
     el("b", {}, title(node)),
-    place && el("span", { className: "place" }, place.replace(/^in /, "")),
+    opened?.place && el("span", { className: "place" }, beginning(opened)),
     !one && !id.includes(".") && id !== INNER && el("a", { className: "conversation-link", href: `#${id}`, tabIndex: -1, title: `All of ${named(id)}`, style: { "--hue": hue } }, el("i", {}), named(id)),
     state && el("span", { className: "state" }, STATES[state] ?? state),
     el("time", { title: full(at) }, whenExactly(at)),

@@ -1,17 +1,19 @@
 // One thread in a panel beside the conversation: all of its replies, and a composer of its own.
 
 import { Composer } from "./composer.js";
-import { atEnd, byId, toEnd } from "./dom.js";
+import { byId } from "./dom.js";
+import { Pinned } from "./pinned.js";
 import { Thread } from "./thread.js";
 
 export class Panel {
-  /** `post(text, files)` replies there, `stop()` presses Stop, `onClose()` is asked to close it. */
-  constructor({ post, stop, onClose }) {
+  /** `post(text, files)` replies there, `spell(text)` is what it says for a text, `stop()` presses Stop, `onClose()` is asked to close it. */
+  constructor({ post, spell, stop, onClose }) {
     this.stop = stop;
     this.node = byId("panel");
     this.place = byId("panel-place");
     this.box = byId("panel-messages");
-    this.composer = new Composer(byId("panel-composer"), { send: post, drop: this.node });
+    this.end = new Pinned(this.box);
+    this.composer = new Composer(byId("panel-composer"), { send: post, spell, drop: this.node });
     this.thread = null;
     byId("panel-close").addEventListener("click", onClose);
   }
@@ -28,15 +30,15 @@ export class Panel {
   /** Show this thread with these messages: another one from its end, the same one where one reads it. */
   show(ts, messages, { world, place }) {
     const other = this.ts !== ts;
-    const stay = other || atEnd(this.box);
+    const stay = other || this.end.on;
     this.thread = new Thread(ts, world, { stop: this.stop });
     for (const message of messages) this.thread.put(message);
-    this.place.textContent = place;
+    this.place.replaceChildren(...place);
     this.box.replaceChildren(this.thread.node);
     this.node.hidden = false;
     document.body.classList.add("with-panel");
     if (other) this.composer.turnTo(ts, "Reply in this thread");
-    if (stay) toEnd(this.box);
+    if (stay) this.end.toEnd();
   }
 
   hide() {
@@ -47,9 +49,8 @@ export class Panel {
 
   /** A message, new or changed: who reads the end goes on reading it. */
   put(message) {
-    const stay = atEnd(this.box);
     this.thread.put(message);
-    if (stay) toEnd(this.box);
+    if (this.end.on) this.end.toEnd();
   }
 
   view(ts) {

@@ -4,6 +4,7 @@ import { avatar } from "./avatar.js";
 import { el, redraw } from "./dom.js";
 import { cents, count, full, price, several, when } from "./format.js";
 import { markup } from "./markup.js";
+import { placed } from "./place.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
 
@@ -69,7 +70,7 @@ export class People {
     );
   }
 
-  note({ seq, at, place, text, about }) {
+  note({ seq, at, text, about, ...where }) {
     return el(
       "li",
       {},
@@ -78,7 +79,7 @@ export class People {
         "p",
         { className: "note" },
         about && `about ${about} · `,
-        place && `${place} · `,
+        where.place && [placed(where), " · "],
         el("time", { title: full(at) }, when(at)),
         " · ",
         el("button", { type: "button", className: "link", dataset: { key: seq }, onclick: () => this.onEntry(seq) }, "where it was learned"),

@@ -2,6 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { byId, el } from "./dom.js";
+import { lock } from "./place.js";
 
 export class Places {
   constructor({ onOpen }) {
@@ -12,7 +13,8 @@ export class Places {
     this.list = [];
   }
 
-  /** `list` is [{id, label, about, member?}]: channels have no member, DMs the one at the other end. */
+  /** `list` is [{id, kind, label, about, member?, size?}]: kind is channel, private, dm or group; a DM has the member
+      at the other end, a group DM the number of people in it. */
   show(list, soul) {
     this.list = list;
     this.soul = soul;
@@ -44,28 +46,33 @@ export class Places {
       el("ul", {}, places.map((place) => el("li", {}, this.button(place)))),
     ];
     this.nav.replaceChildren(
-      ...group("Channels", this.list.filter((place) => !place.member)),
-      ...group("Direct messages", this.list.filter((place) => place.member)),
+      ...group("Channels", this.list.filter(({ kind }) => kind === "channel" || kind === "private")),
+      ...group("Direct messages", this.list.filter(({ kind }) => kind === "dm" || kind === "group")),
     );
     if (focused) this.nav.querySelector(`[data-id="${focused}"]`)?.focus();
   }
 
   button(place) {
-    const picture = place.member
-      ? avatar(place.member, { soul: place.member.id === this.soul, small: true })
-      : el("span", { className: "hash", "aria-hidden": "true" }, "#");
     return el(
       "button",
       {
         type: "button",
+        title: place.label,
         dataset: { id: place.id },
         className: this.unread.has(place.id) ? "unread" : "",
         "aria-current": place.id === this.current ? "true" : null,
         onclick: () => this.onOpen(place.id),
       },
-      picture,
-      place.label,
+      this.picture(place),
+      el("span", { className: "called" }, place.label),
+      place.kind === "group" && el("span", { className: "unseen" }, " (group DM)"),
       this.unread.has(place.id) && el("span", { className: "unseen" }, " (new messages)"),
     );
+  }
+
+  picture({ kind, member, size }) {
+    if (kind === "dm") return avatar(member, { soul: member.id === this.soul, small: true });
+    if (kind === "group") return el("span", { className: "size", "aria-hidden": "true" }, size);
+    return el("span", { className: "hash" }, kind === "private" ? lock() : el("span", { "aria-hidden": "true" }, "#"));
   }
 }

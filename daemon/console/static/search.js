@@ -2,22 +2,20 @@
 
 import { announce, byId } from "./dom.js";
 import { several } from "./format.js";
+import { Typed } from "./typed.js";
 
 export class Search {
-  /** `onSearch(words)`: these are to be found; none: no more. `onEverywhere()`: not in this thread alone. */
-  constructor({ onSearch, onEverywhere }) {
+  /** `onSearch(words)`: these are to be found; none: no more. `onLeave()`: what is looked for now is not wanted any
+      more. `onEverywhere()`: not in this thread alone. */
+  constructor({ onSearch, onLeave, onEverywhere }) {
     this.onSearch = onSearch;
-    this.form = byId("search");
     this.field = byId("words");
     this.count = byId("found");
     this.everywhere = byId("everywhere");
     this.everywhere.addEventListener("click", onEverywhere);
     this.words = "";
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.turnTo(this.field.value.trim());
-    });
-    this.field.addEventListener("input", () => this.field.value || this.turnTo(""));
+    this.typed = new Typed(this.field, { search: (words) => this.turnTo(words), leave: onLeave });
+    byId("search").addEventListener("submit", (event) => event.preventDefault());
     this.field.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !this.field.value) return;
       event.stopPropagation();
@@ -30,12 +28,13 @@ export class Search {
     if (!words && !this.words) return;
     this.words = words;
     this.count.textContent = words && "…";
-    this.onSearch(words);
+    return this.onSearch(words);
   }
 
   /** Nothing is looked for any more. */
   clear() {
     this.words = this.field.value = this.count.textContent = "";
+    this.typed.settle();
     return null;
   }
 

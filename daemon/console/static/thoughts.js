@@ -74,7 +74,7 @@ class Node {
     this.begun = 0;
     this.state = parent ? "begun" : "";
     this.plan = null;
-    this.place = "";
+    this.opened = null;
     this.last = "";
     this.items = [];
     this.gone = 0;
@@ -98,7 +98,7 @@ const ENDED = new Set(["completed", "failed", "cancelled", "limited", "forgotten
 
 /** What an entry says about its thread; each may name more threads that look different now. */
 const STATES = {
-  thread: (node, { body }) => void (node.place = body.place),
+  thread: (node, { body }) => void (node.opened = body),
   message: (node, { body, forgotten }) => void (node.last = forgotten ? "forgotten" : `${body.name === body.user ? `<@${body.user}>` : body.name}: ${body.text}`),
   "self-call": (node, { body }) => void (node.last = body.text),
   "inner-message": (node, { body }) => void (node.last ||= body.text),

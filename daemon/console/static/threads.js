@@ -5,13 +5,14 @@ import { announce, el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
 import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
+import { placed } from "./place.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
+import { Typed } from "./typed.js";
 import { Unread } from "./unread.js";
 
 const PAGE = 40;
 const MOST = 200;
-const TYPING = 250;
 /** Names that stand in a row besides that of who asked. */
 const FEW = 3;
 const STATES = { "": "Any", unread: "Unread", waits: "Waiting", failed: "Failed" };
@@ -36,7 +37,8 @@ export class Threads {
     this.shown = [];
     this.older = null;
     this.asked = 0;
-    this.words = el("input", { type: "search", placeholder: "Search threads", "aria-label": "Search threads", maxLength: 200, oninput: () => this.typed() });
+    this.words = el("input", { type: "search", placeholder: "Search threads", "aria-label": "Search threads" });
+    new Typed(this.words, { search: () => this.begin() });
     this.person = this.choice("Everybody", "Person");
     this.channel = this.choice("Everywhere", "Channel");
     this.process = this.choice("Any process", "Process");
@@ -71,11 +73,6 @@ export class Threads {
   turnTo(state) {
     this.state = state;
     return this.begin();
-  }
-
-  typed() {
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.begin(), TYPING);
   }
 
   begin() {
@@ -162,7 +159,7 @@ export class Threads {
       el(
         "span",
         { className: "what" },
-        el("span", { className: "who" }, ...speakers(thread), el("span", { className: "where" }, thread.where === "dm" ? "Direct message" : thread.place)),
+        el("span", { className: "who" }, ...speakers(thread), el("span", { className: "where" }, placed(thread, "Direct message"))),
         began(thread),
         thread.said && el("span", { className: "said" }, oneLine(thread.said)),
         el("span", { className: "facts" }, facts(thread)),

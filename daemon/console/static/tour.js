@@ -6,11 +6,13 @@ import { request } from "./session.js";
 
 const ADDRESS = "/rehearsal/tour";
 const HIDDEN = "tour-hidden";
+const END = "That was the whole tour. “Tour” at the top opens it again.";
 
 export class Tour {
   constructor(workspace) {
     this.workspace = workspace;
     this.box = byId("tour");
+    this.over = byId("tour-over");
     this.toggle = byId("tour-toggle");
     this.toggle.addEventListener("click", () => this.show(this.box.hidden));
   }
@@ -25,7 +27,11 @@ export class Tour {
     this.watched = this.next();
     this.build();
     this.toggle.hidden = false;
-    this.show(!localStorage.getItem(HIDDEN));
+    this.show(!this.finished && !localStorage.getItem(HIDDEN));
+  }
+
+  get finished() {
+    return this.stops.every(({ done }) => done);
   }
 
   /** Its words name the soul, which is called otherwise now. */
@@ -34,10 +40,15 @@ export class Tour {
   }
 
   show(open) {
-    this.box.hidden = !open;
-    this.toggle.setAttribute("aria-expanded", String(open));
+    this.set(open);
     if (open) localStorage.removeItem(HIDDEN);
     else localStorage.setItem(HIDDEN, "yes");
+  }
+
+  set(open) {
+    this.box.hidden = !open;
+    this.over.hidden = true;
+    this.toggle.setAttribute("aria-expanded", String(open));
   }
 
   next() {
@@ -66,7 +77,7 @@ export class Tour {
       "button",
       { type: "button", title: stop.words, "aria-describedby": "tour-watch", onclick: () => this.play(stop), onfocus: look, onmouseenter: look },
       el("span", { className: "tick", "aria-hidden": "true" }),
-      stop.title,
+      el("span", { className: "name" }, stop.title),
     );
   }
 
@@ -77,14 +88,29 @@ export class Tour {
 
   tell() {
     const done = this.stops.filter((stop) => stop.done).length;
-    this.count.textContent = done ? `${done} of ${this.stops.length} tried` : "Click one, and watch";
-    for (const [stop, chip] of this.chips) {
+    this.count.textContent = done ? `${done} of ${this.stops.length} tried` : "Press one, and watch";
+    this.box.classList.toggle("begun", done > 0);
+    for (const [number, [stop, chip]] of [...this.chips].entries()) {
       chip.classList.toggle("done", stop.done);
       chip.classList.toggle("watched", stop === this.watched);
       chip.classList.toggle("next", stop === this.next() && !stop.done);
-      chip.querySelector(".tick").textContent = stop.done ? "✓" : "";
+      chip.querySelector(".tick").textContent = stop.done ? "✓" : `${number + 1}`;
     }
-    this.watch.replaceChildren(el("q", {}, this.watched.words), " ", this.watched.watch);
+    const { title, words, watch } = this.watched;
+    this.watch.replaceChildren(el("b", {}, title), " ", el("q", {}, words), " ", watch);
+  }
+
+  /** The last stop was tried: it closes by itself; a line says what to watch for, and how to open it again. */
+  finish() {
+    const close = el("button", { type: "button", onclick: () => this.leave() }, "Close");
+    this.over.replaceChildren(el("span", {}, this.watched.watch, " ", el("b", {}, END)), close);
+    this.set(false);
+    this.over.hidden = false;
+  }
+
+  /** The line was read. */
+  leave() {
+    this.over.hidden = true;
   }
 
   /** Say it, where and as whom it is said. */
@@ -94,8 +120,10 @@ export class Tour {
     this.look(stop);
     try {
       await this.workspace.say(this.person, stop.place, stop.words, await attached(stop.file));
+      const news = !stop.done;
       stop.done = true;
       this.tell();
+      if (news && this.finished) this.finish();
     } catch (error) {
       this.watch.textContent = `This was not said: ${error.message}.`;
     } finally {

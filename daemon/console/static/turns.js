@@ -88,7 +88,7 @@ export class Turns {
     if (!entry.thread.startsWith("sess-")) return [];
     const thread = this.thread(entry.thread);
     if (entry.kind === "undeliverable") this.close(entry.closes);
-    if (entry.kind === "thread") thread.place = entry.body.place;
+    if (entry.kind === "thread") thread.opened = entry.body;
     if (entry.kind === "turn-began") return this.begin(thread, entry);
     if (AWAITED.has(entry.kind)) this.await(entry);
     const turn = this.turnOf(thread, entry);
@@ -103,7 +103,7 @@ export class Turns {
   }
 
   thread(id) {
-    if (!this.threads.has(id)) this.threads.set(id, { id, place: "", now: null, last: null });
+    if (!this.threads.has(id)) this.threads.set(id, { id, opened: null, now: null, last: null });
     return this.threads.get(id);
   }
 

@@ -11,6 +11,7 @@ import { ask } from "./reach.js";
 import { Slack } from "./slack.js";
 
 const KINDS = "public_channel,private_channel,mpim,im";
+const CHANNELS = new Set(["channel", "private"]);
 const ELSEWHERE = "you turned elsewhere meanwhile";
 
 export class Workspace {
@@ -18,7 +19,7 @@ export class Workspace {
   constructor({ onThread, onPlace }) {
     this.onPlace = onPlace;
     this.beside = null; // the thread that is to stand beside what is opened next
-    const key = (channel, ts) => ts && `${this.state.team}:${channel}:${ts}`;
+    const key = (channel, ts) => ts && this.key(channel, ts);
     this.conversation = new Conversation({
       onThread: (channel, ts) => onThread(key(channel, ts)),
       onBeside: () => this.tellAddress(),
@@ -44,6 +45,7 @@ export class Workspace {
     [this.place, this.beside] = addressed(address);
     this.composer = new Composer(byId("composer"), {
       send: (text, files) => this.conversation.post(text, files),
+      spell: (text) => this.known.mentions(text),
       drop: byId("conversation"),
       tools: [this.people(last)],
     });
@@ -82,7 +84,7 @@ export class Workspace {
   /** Say this as this person in the channel of this name, or, without one, in their DM with the soul. */
   async say(id, name, words, files) {
     await (id === this.world.me ? this.seen : this.turnInto(this.state.people.find((person) => person.id === id)));
-    const place = this.all.find(({ label, member }) => (name ? !member && label === name : member?.id === this.soul));
+    const place = this.all.find(({ kind, label, member }) => (name ? CHANNELS.has(kind) && label === name : member?.id === this.soul));
     if (place && place.id !== this.place) await this.open(place.id);
     if (this.world.me !== id || this.place !== place?.id) throw new Error(ELSEWHERE);
     await this.conversation.post(escaped(words), files);
@@ -119,7 +121,7 @@ export class Workspace {
   /** Is this a channel or DM that this person sees? */
   sees({ id }, channel) {
     const there = this.state.channels.find((one) => one.id === channel);
-    return there?.kind === "channel" || Boolean(there?.members.includes(id));
+    return there?.kind === "channel" || this.members(channel).includes(id);
   }
 
   /** Post as this person from now on, and see what they see. */
@@ -158,6 +160,7 @@ export class Workspace {
   async load() {
     const { world } = this;
     const channels = await world.slack.all("conversations.list", "channels", { types: KINDS });
+    if (channels.some(({ id }) => !this.members(id).length)) this.state.channels = (await this.look()).channels;
     if (this.world !== world) return;
     this.all = channels.filter((channel) => this.lives(channel)).map((channel) => this.describe(channel));
     this.places.show(this.all, this.soul);
@@ -173,10 +176,22 @@ export class Workspace {
   describe(channel) {
     const member = channel.is_im ? this.world.members[channel.user] : null;
     const soul = this.world.names[this.soul];
-    const own = "Each message begins a thread; the answer stands beneath it";
-    if (member) return { id: channel.id, member, label: member.name, about: member.name === soul ? own : "" };
-    const shared = `Mention @${soul} to be answered; after that it follows the thread`;
-    return { id: channel.id, label: channel.name, about: channel.is_private ? `Private. ${shared}` : shared };
+    const own = "Each message starts a thread. The answer appears below it.";
+    if (member) return { id: channel.id, kind: "dm", member, label: member.name, about: member.name === soul ? own : "" };
+    const shared = `Mention @${soul} to get an answer. From then on it follows the thread.`;
+    if (channel.is_mpim) return { ...this.group(channel), about: shared };
+    const kind = channel.is_private ? "private" : "channel";
+    return { id: channel.id, kind, label: channel.name, about: channel.is_private ? `Private. ${shared}` : shared };
+  }
+
+  /** A group DM is called by those who are in it, but for whoever looks. */
+  group({ id }) {
+    const others = this.members(id).filter((member) => member !== this.world.me);
+    return { id, kind: "group", size: others.length + 1, label: others.map((member) => this.world.names[member] ?? "someone").join(", ") };
+  }
+
+  members(channel) {
+    return this.state.channels.find(({ id }) => id === channel)?.members ?? [];
   }
 
   visit(id) {
@@ -190,7 +205,7 @@ export class Workspace {
     this.place = id;
     this.beside = null;
     this.places.select(id);
-    this.composer.turnTo(id, place.member ? `Message ${place.label}` : `Message #${place.label}`);
+    this.composer.turnTo(id, `Message ${place.kind === "channel" ? "#" : ""}${place.label}`);
     const here = ({ channel }) => channel === id;
     const statuses = this.look().then((state) => [...state.statuses, ...state.sessions].filter(here));
     await this.conversation.open(place, this.world, statuses, beside);
@@ -202,6 +217,16 @@ export class Workspace {
     if (document.body.dataset.view) return;
     const parts = [this.place, this.conversation.beside].filter(Boolean);
     history.replaceState(null, "", `#${parts.join("/")}`);
+  }
+
+  key(channel, ts) {
+    return `${this.state.team}:${channel}:${ts}`;
+  }
+
+  /** The key of the thread in which this part of a message stands; null where it stands in none. */
+  keyOf(node) {
+    const ts = node.closest(".thread")?.dataset.ts;
+    return ts ? this.key(this.place, ts) : null;
   }
 
   /** The message of this ts, in sight from now on; null where it does not stand here. */

@@ -1,0 +1,28 @@
+// How a channel, a private channel, a DM and a group DM are marked and called, wherever one is named.
+
+import { called } from "./called.js";
+import { el } from "./dom.js";
+
+const GROUP = "Group DM";
+
+/** The sign of a private channel. */
+export const lock = () => el("span", { className: "lock", role: "img", "aria-label": "Private channel" });
+
+/** The name of a place of the chat, with its sign: `{kind, label}`, its kind as in workspace.js. */
+export function titled({ kind, label }) {
+  if (kind === "private") return [lock(), label];
+  return [kind === "channel" ? `# ${label}` : label];
+}
+
+/** The same of a place of the journal, as the server names it: `{where, place, private}`. */
+export function placed({ where, place, private: hidden }, direct = place) {
+  const name = where === "dm" ? direct : place;
+  return el("span", { className: "place-name" }, hidden && lock(), hidden ? name.replace(/^#/, "") : name);
+}
+
+/** The place where a conversation began, as its first entry tells it. */
+export function beginning({ where, place, channel, audience }) {
+  if (where === "group" && channel) return called(channel, "", GROUP);
+  const name = place.replace(/^in /, "");
+  return audience === "private" ? placed({ where, place: name, private: true }) : el("span", {}, name);
+}
