@@ -103,7 +103,7 @@ class Archive:
             "inclusive": True,
         }
         try:
-            async for page in pages(self._ask, replies, "messages", 1, include_all_metadata=True, **where):
+            async for page in pages(self.paced, replies, "messages", 1, include_all_metadata=True, **where):
                 return next((item for item in page if item.get("ts") == ts), None)
         except SlackApiError as refusal:
             if error_of(refusal) != "thread_not_found":
