@@ -155,8 +155,14 @@ class BotMessages:
         self._held[mark.event.channel, mark.event.ts] = held
         task = asyncio.create_task(self._until_whole(held), name=f"growing:{mark.event.ts}")
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return held
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Forget it. By an error it ends only by a fault of ours: the next life looks the message up."""
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception():
+            log.critical("Waiting for the end of a bot's message has ended.", exc_info=task.exception())
 
     async def _until_whole(self, held: _Held) -> None:
         while True:
