@@ -122,11 +122,7 @@ async def console(
             longest=longest,
         )
         mount(app, shown)
-        purse = Purse(daily=5.0, now=clock.now)
-        link_to = partial(permalink, "https://team.slack.com/")
-        directory = Directory(called=_called, people_in=_people_in, link=link_to)
-        answering = Answering(journal, ("U1",), _taken)
-        mount_overview(app, Overview(journal, Places(journal), purse, answering, directory, at_once))
+        mount_overview(app, _overview(journal, clock, at_once))
         app.router.add_get("/link/", link)
         app.router.add_get("/rehearsal/state", _world)
         runner = web.AppRunner(app)
@@ -148,6 +144,14 @@ async def console(
                 )
             finally:
                 await runner.cleanup()
+
+
+def _overview(journal: Journal, clock: Clock, at_once: int) -> Overview:
+    """The soul from above, in a workspace that knows Bob."""
+    link_to = partial(permalink, "https://team.slack.com/")
+    directory = Directory(called=_called, people_in=_people_in, link=link_to)
+    purse, answering = Purse(daily=5.0, now=clock.now), Answering(journal, ("U1",), _taken)
+    return Overview(journal, Places(journal), purse, answering, directory, at_once)
 
 
 async def _world(_: web.Request) -> web.Response:
