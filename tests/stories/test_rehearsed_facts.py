@@ -65,18 +65,22 @@ async def test_an_inner_life_thinks_of_what_its_notes_and_its_diary_hold(asleep:
     stage = asleep
     await stage.wake(inner_life_enabled=True, inner_life_min_pause=1)
 
-    async def lives() -> None:
-        for _ in range(12):
+    def thoughts() -> list[str]:
+        return [call.event.text for call in stage.entries("model-call") if call.event.name == "tick"]
+
+    async def thinks(words: str) -> None:
+        """Let seconds pass until a tick says so, a minute or two at the most."""
+        for _ in range(60):
             await stage.clock.advance(2)
             await stage.soul.worker.sweep()
             await rest()
+            if any(words in one for one in thoughts()):
+                return
+        raise AssertionError(f"no tick says {words!r}: {thoughts()}")
 
     await stage.post("alice", GENERAL, "The printer is out of ink again")
-    await lives()
+    await thinks("My diary holds about it: “The printer is out of ink again”")
     await stage.post("bob", GENERAL, f"{ME} what can you do?")
-    await lives()
-    thoughts = [call.event.text for call in stage.entries("model-call") if call.event.name == "tick"]
-    assert any("My diary holds about it: “The printer is out of ink again”" in one for one in thoughts)
-    assert any("Bob wrote: “what can you do?”" in one for one in thoughts), "without the mention"
-    assert any("Last I wrote down: Bob, in #general" in one for one in thoughts)
-    assert [one for one in thoughts if one.startswith("Nothing is new")] == []
+    await thinks("Bob wrote: “what can you do?”")  # without the mention
+    await thinks("Last I wrote down: Bob, in #general")
+    assert [one for one in thoughts() if one.startswith("Nothing is new")] == []
