@@ -1,7 +1,7 @@
 """What stands in an answer of a model that reads: cells of code, or its final words. Pure.
 
-The dialects of the public implementations count alike: fences of `repl` or `python`, also on a single line,
-and a final answer as FINAL(…), FINAL_VAR(…), SUBMIT(…) or "Final Answer: …".
+The dialects of the public implementations count alike: fences of `repl` or `python`, of backticks or tildes,
+or on a single line, and a final answer as FINAL(…), FINAL_VAR(…), SUBMIT(…) or "Final Answer: …".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
-FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+)[^`]*+)$")
+FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+(?![^`]*+`)|~{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+).*+)$")
 """Gives nothing back that it has taken: so it takes no longer than the line is."""
 INLINE = re.compile(
     r"(?<!`)(?P<ticks>`{3,}+)(?P<language>[\w+-]++)[ \t]++"
@@ -43,7 +43,8 @@ FAR = 500
 """Lines after its first in which a final answer ends."""
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
 LABEL = re.compile(
-    r"[ ]{0,3}(?P<heading>\#{1,6}[ \t]+)?(?P<marks>[*_]{0,3})final[ \t]+answer"
+    r"[ ]{0,3}(?P<heading>\#{1,6}[ \t]+)?(?P<marks>[*_]{0,3})"
+    r"(?:(?:the|my|here[ \t]+is[ \t]+(?:the|my))[ \t]+)?final[ \t]+answer(?:[ \t]+is)?"
     r"(?P<shut>[*_]{0,3})[ \t]*(?:[:\uff1a](?P<closed>[*_]{0,3})(?P<rest>.*))?$",
     re.IGNORECASE,
 )
@@ -139,7 +140,7 @@ def _glued_cell(block: Sequence[str], ticks: str) -> list[str] | None:
     if not ends or not _fault("\n".join(block)):
         return None
     for place in ends[:MOST_GLUED]:
-        cell = [*block[:place], block[place].rstrip().rstrip("`")]
+        cell = [*block[:place], block[place].rstrip().rstrip(ticks[0])]
         if not _fault("\n".join(cell)):
             return cell
     return None
@@ -165,10 +166,10 @@ def _end_of_block(lines: Sequence[str], start: int, ticks: str, *, is_code: bool
 
 
 def _closing_fences(lines: Sequence[str], start: int, ticks: str) -> Iterator[int]:
-    """Yield the places of the lines that may close a block with a fence of these ticks."""
+    """Yield the places of the lines that may close a block with a fence of these ticks, or tildes."""
     for place in range(start, len(lines)):
         fence = FENCE.match(lines[place])
-        if fence and not fence["info"].strip() and len(fence["ticks"]) >= len(ticks):
+        if fence and not fence["info"].strip() and fence["ticks"].startswith(ticks):
             yield place
 
 

@@ -55,6 +55,15 @@ CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=["Cs
 )
 
 
+def test_a_fence_may_be_of_tildes() -> None:
+    for code in ("print('a')", "print('''\n```\n''')", "x = '~~~'"):
+        assert written(f"Hm.\n~~~python\n{code}\n~~~\nThat is all.") == Written(cells=(code,))
+    assert written("~~~repl\nprint(1)~~~\nHm.") == Written(cells=("print(1)",))
+    assert written("~~~text\n```repl\nprint(1)\n```\n~~~") == Written(), "code that it only quotes"
+    assert written("```repl\nx = 1\n~~~\n```") == Written(cells=("x = 1\n~~~",)), "each ends with its own"
+    assert written("~~~\nFINAL(1)\n~~~~\nFINAL(2)") == Written(final="2", finals=1)
+
+
 def fenced(code: str, language: str = "repl") -> str:
     return f"{TICKS}{language}\n{code}\n{TICKS}"
 
@@ -244,6 +253,13 @@ def test_a_final_answer_stands_on_a_line_of_its_own(text: str, final: str) -> No
         ("Final Answer: FINAL(77)", "77"),
         ("Final Answer:\nFINAL('77')\nThat is all.", "77"),
         ("Final Answer: 77\nFinal Answer: 77", "77"),
+        ("The final answer: 77", "77"),
+        ("My final answer: 77", "77"),
+        ("Here is my final answer:\n\n77", "77"),
+        ("Final answer is: 77", "77"),
+        ("**The final answer is:** 77", "77"),
+        ("## The Final Answer\n77", "77"),
+        ("Final Answer:\n~~~json\n[77]\n~~~\nas asked.", "~~~json\n[77]\n~~~\nas asked."),
     ],
 )
 def test_a_final_answer_may_stand_in_prose_after_its_label(text: str, final: str) -> None:
@@ -264,6 +280,11 @@ def test_a_label_may_lead_to_a_variable() -> None:
         "    Final Answer: 77",
         "```\nFinal Answer: 77\n```",
         "```text\nFinal Answer: 77",
+        "~~~\nFinal Answer: 77\n~~~",
+        "~~~text\n```\nFinal Answer: 77\n```\n~~~",
+        "The final answer is near.",
+        "The final answer: ",
+        "Is the final answer: 77",
         "Final Answer",
         "Final Answer:",
         "Final Answers: 77",
@@ -321,6 +342,8 @@ LONG_ONES = {
     "quotes": f"FINAL({chr(39) * LONG})",
     "fences": "```\n" * (LONG // 4),
     "cells": "```repl\nx\n```\n" * (LONG // 14),
+    "tildes": f"{'~' * LONG}!`",
+    "white space in a fence of tildes": f"~~~{' ' * LONG}`",
     "fences that end lines": f"```repl\n{'x```' + chr(10)}" * (LONG // 12),
     "a cell with fences that end its lines": f"```repl\n{'(x```' + chr(10)}" + "(x```\n" * (LONG // 6),
     "blocks on one line": "```repl x``` " * (LONG // 13),

@@ -97,6 +97,8 @@ async def test_a_model_that_never_sees_the_text_finds_what_stands_in_it(stage: S
         later("I know it.\nFINAL(So.)"),
         "I looked at all of it.\n\n**Final Answer:** So.",
         "I say it now. ```repl FINAL('So.')```",
+        "~~~text\nFinal Answer: Not so.\n~~~\n\nThe final answer is: So.",
+        later("~~~python\nFINAL('So.')\n~~~"),
         "FINAL('So.')\n\nThat is all.",
     ],
 )
