@@ -281,7 +281,8 @@ class Library(Protocol):
         """The passages that fit best, each line as `path:line: text`; empty if there are none."""
 
     async def unsearched(self, query: str) -> Sequence[str]:
-        """Paths of files of which a search sees nothing but the name, since they are too large, or no text.
+        """Paths of files of which a search sees nothing but the name, since they are too large, or no text;
+        and what cannot be opened, with the reason.
 
         Those that a word of the query names; all of them where it is empty.
         """

@@ -80,7 +80,7 @@ REASONS = {
     "time": "it came to its bound of time (RLM_MAX_TIME)",
     "stuck": "it went in circles, or wrote nothing that could be run",
     "stopped": "it was stopped",
-    "failed": "no model answered",
+    "failed": "the model refused, or was asked for more than it can take (its journal says which)",
     "answered": "the model's final answer was empty",
 }
 

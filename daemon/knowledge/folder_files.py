@@ -5,6 +5,7 @@ Each file is opened from the folder that holds it, never by a path: no link lead
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -22,13 +23,17 @@ OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file as the walk comes by: it can be read until the walk goes on. `stamp` changes when it does."""
+    """A file as the walk comes by: it can be read until the walk goes on. `stamp` changes when it does.
+
+    `closed` says why we may not open it. A folder that is closed stands for all that is in it.
+    """
 
     path: str
     size: int
     stamp: str
     name: str
     folder: int
+    closed: str = ""
 
     @property
     def is_large(self) -> bool:
@@ -37,7 +42,7 @@ class File:
 
     def text(self) -> str:
         """Its text; empty if it is none, is too large to be searched, or cannot be read."""
-        if self.is_large:
+        if self.is_large or self.closed:
             return ""
         try:
             with os.fdopen(os.open(self.name, OPEN, dir_fd=self.folder), "rb") as file:
@@ -54,7 +59,7 @@ class File:
 def files(top: Path, called: str) -> Iterator[File]:
     """The files below a folder, in order; hidden ones, links and the page's token are left out.
 
-    Paths begin with `called`. A folder that cannot be read has none.
+    Paths begin with `called`. A folder that cannot be read has none; one below it is named as closed.
     """
     with suppress(OSError):
         for folder, inner, names, descriptor in os.fwalk(top):
@@ -64,6 +69,10 @@ def files(top: Path, called: str) -> Iterator[File]:
                 found = _file(below, name, descriptor)
                 if found:
                     yield found
+            for name in inner:
+                closed = _closed_folder(below, name, descriptor)
+                if closed:
+                    yield closed
 
 
 def _file(below: Path, name: str, folder: int) -> File | None:
@@ -73,8 +82,31 @@ def _file(below: Path, name: str, folder: int) -> File | None:
         return None
     if name.startswith((".", TOKEN)) or not stat.S_ISREG(found.st_mode):
         return None
-    stamp = f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
-    return File(path=_plain(below / name), size=found.st_size, stamp=stamp, name=name, folder=folder)
+    closed = _why_closed(name, folder, os.R_OK)
+    stamp = f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{closed}"
+    return File(
+        path=_plain(below / name), size=found.st_size, stamp=stamp, name=name, folder=folder, closed=closed
+    )
+
+
+def _closed_folder(below: Path, name: str, folder: int) -> File | None:
+    """The folder of this name, if it is one that we may not open."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:  # it went away
+        return None
+    closed = _why_closed(name, folder, os.R_OK | os.X_OK)
+    if not closed or not stat.S_ISDIR(mode):
+        return None
+    path = f"{_plain(below / name)}/"
+    return File(path=path, size=0, stamp=closed, name=name, folder=folder, closed=closed)
+
+
+def _why_closed(name: str, folder: int, mode: int) -> str:
+    """Why we may not open what has this name there, and is no link; empty where we may."""
+    if os.access(name, mode, dir_fd=folder, effective_ids=True):
+        return ""
+    return os.strerror(errno.EACCES)
 
 
 def _plain(path: Path) -> str:

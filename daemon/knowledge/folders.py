@@ -6,6 +6,7 @@ What is too large to be searched, or no text, is known by its name, and can be r
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import re
@@ -43,7 +44,7 @@ LINE = 300
 HITS = 6
 
 SCHEMA = f"""
-create table file (path text primary key, stamp text, first integer, last integer);
+create table file (path text primary key, stamp text, first integer, last integer, closed text);
 create virtual table passage using fts5 (path, text, line unindexed, {TOKENS});
 """
 FIND = """
@@ -51,7 +52,11 @@ select path, line, text from passage where passage match ?
 order by bm25(passage, 0.5, 1.0), path, line limit ?
 """
 LAST = "select rowid from passage order by rowid desc limit 1"
-UNSEARCHED = "select path from file where last is null order by path"
+UNSEARCHED = "select path, closed from file where last is null order by path"
+CLOSED = "select path, closed from file where closed <> '' order by path"
+MAY_NOT = "{path} (it cannot be opened: {why})"
+"""How a path is named that we may not open."""
+BEYOND = "{path} and all after it (the folders hold more than can be searched)"
 WORD = re.compile(r"\w{3,}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -74,7 +79,10 @@ class Folders:
         self._folders = _called(folders)
         self._most_files = most_files
         self._most = most
-        self._full = False
+        self._left_out = ""
+        """The first file that is beyond what can be searched."""
+        self._closed = ""
+        """What is said of all in the folders that could not be opened when they were looked through last."""
         self._told = set[str]()
         """What was said of the folders that cannot be read now."""
 
@@ -112,9 +120,10 @@ class Folders:
 
     @property
     def wrong(self) -> Sequence[str]:
-        """Which folders cannot be read now, a sentence each, said once in the log. Looks at them."""
+        """Which folders cannot be read now, and what in them could not be when they were looked through last;
+        a sentence each, said once in the log."""
         found = [_unreadable(called, folder) for called, folder in self._folders.items()]
-        said = [sentence for sentence in found if sentence]
+        said = [sentence for sentence in (*found, self._closed) if sentence]
         for sentence in said:
             if sentence not in self._told:
                 log.warning("%s", sentence)
@@ -159,10 +168,17 @@ class Folders:
     def _unsearched(self, query: str) -> Sequence[str]:
         self._refresh()
         words = WORD.findall(query.casefold())
-        found = [path for (path,) in self.database.execute(UNSEARCHED)]
-        if not query:
-            return found
-        return [path for path in found if any(word in path.casefold() for word in words)]
+        found = dict(self.database.execute(UNSEARCHED))
+        for called, folder in self._folders.items():
+            why = _why_unreadable(folder)
+            if why:
+                found[f"{called}/"] = why
+        named = [
+            MAY_NOT.format(path=path, why=closed) if closed else path
+            for path, closed in found.items()
+            if not query or any(word in path.casefold() for word in words)
+        ]
+        return [*named, *([BEYOND.format(path=self._left_out)] if self._left_out and not query else [])]
 
     def _every(self) -> Iterator[File]:
         for called, folder in self._folders.items():
@@ -186,32 +202,54 @@ class Folders:
                 _take(self.database, file)
         for path in gone:
             _drop(self.database, path)
+        self._closed = _told_closed(self.database.execute(CLOSED).fetchall())
+        _ = self.wrong  # which tells the log
 
     def _files(self) -> Iterator[File]:
-        _ = self.wrong  # a folder that is gone is told in the log
         size = 0
         for number, file in enumerate(self._every(), 1):
-            if not file.is_large:
+            if not (file.is_large or file.closed):
                 size += file.size
             if number > self._most_files or size > self._most:
-                if not self._full:
+                if not self._left_out:
                     log.warning("KNOWLEDGE_DIRS hold too much: nothing is found from %s on.", file.path)
-                self._full = True
+                self._left_out = file.path
                 return
             yield file
+        self._left_out = ""
 
 
 def _unreadable(called: str, folder: Path) -> str:
     """What is wrong with this folder; empty where it can be read."""
+    why = _why_unreadable(folder)
+    if not why:
+        return ""
+    return (
+        f"KNOWLEDGE_DIRS: the folder {one_line(called)} cannot be read ({why}): nothing is found in it. "
+        "Put it back, and let this user read it."
+    )
+
+
+def _why_unreadable(folder: Path) -> str:
     try:
         os.scandir(folder).close()
     except OSError as error:
-        why = error.strerror or error.__class__.__name__
-        return (
-            f"KNOWLEDGE_DIRS: the folder {one_line(called)} cannot be read ({why}): nothing is found in it. "
-            "Put it back, and let this user read it."
-        )
+        return error.strerror or error.__class__.__name__
+    if not os.access(folder, os.X_OK, effective_ids=True):  # its names can be read, and nothing else
+        return os.strerror(errno.EACCES)
     return ""
+
+
+def _told_closed(closed: Sequence[tuple[str, str]]) -> str:
+    """What is said of these paths, each with why it cannot be opened; empty where there are none."""
+    if not closed:
+        return ""
+    path, why = closed[0]
+    more = f", and {len(closed) - 1} more" if len(closed) > 1 else ""
+    return (
+        f"KNOWLEDGE_DIRS: {one_line(path)} cannot be opened ({why}){more}: nothing is found there. "
+        "Let this user read it."
+    )
 
 
 def _called(folders: Sequence[Path]) -> dict[str, Path]:
@@ -239,9 +277,10 @@ def _take(database: Connection, file: File) -> None:
     parts = enumerate(passages(body), last + 1)
     rows = [(row, file.path, text, line) for row, (line, text) in parts]
     database.executemany("insert into passage (rowid, path, text, line) values (?, ?, ?, ?)", rows)
-    is_searched = body or not file.size
-    values = (file.path, file.stamp, last + 1, last + len(rows) if is_searched else None)
-    database.execute("insert into file values (?, ?, ?, ?)", values)
+    is_searched = body or not (file.size or file.closed)
+    end = last + len(rows) if is_searched else None
+    values = (file.path, file.stamp, last + 1, end, file.closed)
+    database.execute("insert into file values (?, ?, ?, ?, ?)", values)
 
 
 def _lines(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -121,20 +122,75 @@ async def test_no_path_leads_outside(docs: Path, library: Folders, tmp_path: Pat
     assert "the owner's folders hold no such file" in await refused(library, path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be stood in for")
-@pytest.mark.parametrize("closed", ["guide/file.txt", "guide"])
-def test_what_is_locked_is_said_to_be(docs: Path, closed: str) -> None:
-    (docs / "guide" / "file.txt").write_text("needle")
+@contextmanager
+def locked(docs: Path, closed: str, mode: int = 0) -> Iterator[None]:
+    """Another user runs us, who may open all in the folder but this."""
     for folder in (docs, *docs.parents):
         if folder.stat().st_uid == os.geteuid() and folder != folder.parent:
             folder.chmod(folder.stat().st_mode | 0o011)
-    (docs / closed).chmod(0)
+    for path in docs.rglob("*"):
+        path.chmod(0o755)
+    docs.chmod(0o755)
+    (docs / closed).chmod(mode)
     os.seteuid(65534)
     try:
-        with pytest.raises(
-            FileRefused, match=r"file.txt is there, but the daemon may not open it \(Permission"
-        ):
-            content(docs, "docs/guide/file.txt")
+        yield
     finally:
         os.seteuid(0)
-        (docs / closed).chmod(0o700)
+        (docs / closed).chmod(0o755)
+
+
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be stood in for")
+
+
+@ROOT
+@pytest.mark.parametrize("closed", ["guide/file.txt", "guide"])
+def test_what_is_locked_is_said_to_be(docs: Path, closed: str) -> None:
+    (docs / "guide" / "file.txt").write_text("needle")
+    with (
+        locked(docs, closed),
+        pytest.raises(FileRefused, match=r"file.txt is there, but the daemon may not open it \(Permission"),
+    ):
+        content(docs, "docs/guide/file.txt")
+
+
+@ROOT
+@pytest.mark.parametrize(
+    ("closed", "mode", "named"),
+    [
+        ("guide/file.txt", 0, "docs/guide/file.txt"),
+        ("guide", 0, "docs/guide/"),
+        ("guide", 0o644, "docs/guide/"),  # its names can be read, and nothing else
+    ],
+)
+async def test_what_a_search_may_not_open_is_named_until_it_may(
+    docs: Path, library: Folders, caplog: pytest.LogCaptureFixture, closed: str, mode: int, named: str
+) -> None:
+    """To whoever searches, to the owner by /healthz, and once in the log."""
+    (docs / "page.txt").write_text("needle")
+    (docs / "guide" / "file.txt").write_text("needle")
+    with locked(docs, closed, mode):
+        for _ in range(2):
+            assert await library.search("needle") == "docs/page.txt:1: needle"
+        assert await library.unsearched("") == [f"{named} (it cannot be opened: Permission denied)"]
+        assert await library.unsearched("page") == []
+        [wrong] = library.wrong
+    assert wrong == (
+        f"KNOWLEDGE_DIRS: {named} cannot be opened (Permission denied): nothing is found there. "
+        "Let this user read it."
+    )
+    assert caplog.messages.count(wrong) == 1
+    assert "docs/guide/file.txt:1: needle" in await library.search("needle")
+    assert await library.unsearched("") == []
+    assert library.wrong == []
+
+
+@ROOT
+@pytest.mark.parametrize("mode", [0, 0o644])
+async def test_a_folder_of_the_owners_that_may_not_be_opened_is_named_to_whoever_searches(
+    docs: Path, library: Folders, mode: int
+) -> None:
+    (docs / "page.txt").write_text("needle")
+    with locked(docs, ".", mode):
+        assert await library.search("needle") == ""
+        assert await library.unsearched("") == ["docs/ (it cannot be opened: Permission denied)"]

@@ -187,8 +187,13 @@ async def test_what_is_too_much_is_left_out_and_said_once(
     with caplog.at_level(logging.WARNING), Folders([docs], most_files=2) as library:
         for _ in range(2):
             assert (await library.search("needle")).count("needle") == 2
+        [beyond] = await library.unsearched("")
+        assert beyond == "docs/page-2 and all after it (the folders hold more than can be searched)"
     with Folders([docs], most=20) as library:
         assert (await library.search("needle")).count("needle") == 3
+        for n in (2, 3):
+            (docs / f"page-{n}").unlink()
+        assert await library.unsearched("") == []
     assert caplog.text.count("KNOWLEDGE_DIRS hold too much: nothing is found from docs/page-2 on") == 1
 
 
@@ -221,7 +226,7 @@ async def test_reading_ends_where_the_daemon_does_and_lets_nothing_go(docs: Path
 
 async def test_what_goes_wrong_leaves_nothing_half_done(library: Folders) -> None:
     def fail() -> None:
-        library.database.execute("insert into file values ('half', '', 0, 0)")
+        library.database.execute("insert into file values ('half', '', 0, 0, '')")
         raise LookupError
 
     with pytest.raises(LookupError):

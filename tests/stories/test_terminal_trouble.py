@@ -95,6 +95,22 @@ async def test_it_ends_at_once_where_an_owner_has_to_mend_something(
     assert "No answer yet" not in err
 
 
+@pytest.mark.parametrize("what", ["refused", "too long"])
+async def test_it_ends_at_once_where_the_model_will_not_answer_this(
+    stage: Stage, read: Read, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if what == "refused":
+        stage.model.refuse()
+    else:
+        stage.model.fail(413, "request_too_large")
+    assert await read() == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1] == (
+        "No answer: the model refused, or was asked for more than it can take (its journal says which)."
+    )
+
+
 async def test_it_goes_on_once_that_is_mended(
     stage: Stage, read: Read, capsys: pytest.CaptureFixture[str]
 ) -> None:
