@@ -17,6 +17,8 @@ from daemon.private import TOKEN
 
 MOST_BYTES = 1_000_000
 """A larger file is not searched."""
+PDF = b"%PDF-"
+"""How a PDF begins, of which a small one may read like text."""
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Neither follow a link, nor wait for someone who writes into a pipe."""
 
@@ -51,7 +53,7 @@ class File:
                 data = file.read(MOST_BYTES + 1)
         except OSError:
             return ""
-        if b"\0" in data or len(data) > MOST_BYTES:
+        if b"\0" in data or data.startswith(PDF) or len(data) > MOST_BYTES:
             return ""
         return data.decode("utf-8-sig", errors="replace")
 

@@ -25,6 +25,8 @@ MOST = 10
 """Misspelt tags of one answer that are told: each is a line in the next prompt."""
 MOST_NAMES = 100
 """Unknown names of one answer that are compared with the known ones."""
+LEADS = ".:!?\u2026"
+"""What ends the words that lead to a tag."""
 LONGEST_BULLET = 40
 """Characters of a line before a tag that are looked at."""
 DIVIDERS = re.compile(r"[-_.]")
@@ -120,7 +122,8 @@ class Attempts:
         if tag.start < inside_foreign or self._is_indented_code(tag):
             return False
         if is_element:
-            return self._begins_apart(tag) or self._after(end) in self._begins
+            is_set_apart = self._begins_apart(tag) or self._after(end) in self._begins
+            return is_set_apart or self._is_led_to(tag, end)
         return self._begins_apart(tag) and self._is_lonely(tag)
 
     def _begins_apart(self, tag: Tag) -> bool:
@@ -144,13 +147,21 @@ class Attempts:
             return -1
         return start
 
+    def _is_led_to(self, tag: Tag, end: int) -> bool:
+        """Return True where a sentence or a colon ends before it, and nothing stands after it in its line."""
+        before = self._before(tag.start)
+        return before > 0 and self._text[before - 1] in LEADS and self._ends_line(end)
+
     def _is_lonely(self, tag: Tag) -> bool:
         """Return True where a known tag stands beside it, and no word behind it."""
         after = self._after(tag.end)
         if after in self._begins:
             return True
-        ends_line = after == len(self._text) or "\n" in self._text[tag.end : after]
-        return ends_line and self._before(tag.start) in self._ends
+        return self._ends_line(tag.end) and self._before(tag.start) in self._ends
+
+    def _ends_line(self, place: int) -> bool:
+        after = self._after(place)
+        return after == len(self._text) or "\n" in self._text[place:after]
 
     def _before(self, place: int) -> int:
         """Where the white space begins that ends there."""

@@ -25,8 +25,11 @@ from daemon.mind.tags import SAY
 from daemon.ports import Role
 from daemon.process import Turn
 
-STATES = {"true": "done", "cancelled": "cancelled"}
-"""Of a step, by what it says is `done`; any other is open."""
+CLOSED = {
+    "done": ("true", "yes", "1", "x", "done", "complete", "completed"),
+    "cancelled": ("cancelled", "canceled", "skipped"),
+}
+"""What a step says in `done` that is closed, by how; with any other word it is open."""
 HIDES = rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
 """What begins a block of code, or a comment that does not end in its line."""
 COMMENT_ENDS = re.compile(".*?-->")
@@ -244,7 +247,8 @@ def last_plan(parsed: Parsed) -> PlanMade | None:
     for child in written[-1].children:
         if child.tag == "step" and child.text:
             done = child.attributes.get("done", "false").strip().casefold()
-            steps.append((child.text, STATES.get(done, "open")))
+            states = (state for state, words in CLOSED.items() if done in words)
+            steps.append((child.text, next(states, "open")))
     condition = written[-1].attributes.get("condition", "").strip()
     return PlanMade(condition=condition, steps=tuple(steps))
 

@@ -74,12 +74,13 @@ async def test_what_changed_since_is_found_as_it_is_now(docs: Path, library: Fol
 
 @pytest.mark.parametrize(
     "data",
-    [b"needle\0", b"needle " * (MOST_BYTES // 7 + 1), "needle".encode("utf-16")],
-    ids=["binary", "too large", "utf-16"],
+    [b"needle\0", b"needle " * (MOST_BYTES // 7 + 1), "needle".encode("utf-16"), b"%PDF-1.4\n% needle\n"],
+    ids=["binary", "too large", "utf-16", "a PDF without a zero"],
 )
 async def test_what_is_no_text_is_left_out(docs: Path, library: Folders, data: bytes) -> None:
     (docs / "file").write_bytes(data)
     assert await library.search("needle") == ""
+    assert await library.unsearched("") == ["docs/file"]
 
 
 async def test_what_is_no_utf8_is_read_as_far_as_it_can_be(docs: Path, library: Folders) -> None:

@@ -58,6 +58,8 @@ LIKE_NONE = (
     f'Words.\n<Fly to="moon">now</Fly>\nMore words.\n{ON}',
     f"- <Fly>moon</Fly>\n{ON}",
     "<claudius><Fly>moon</Fly></claudius>",
+    f"I cannot walk. Let me fly: <Fly>moon</Fly>\nThen I shall see.\n{ON}",
+    f"{ON}\nThat is all. <Fly>moon</Fly>",
     "<claudius-response>Yes.</claudius-response>\n<Fly/>",
     "<Fly/>",
 )
@@ -91,6 +93,8 @@ WORDS = (
     "</Fly>",
     "Write <your name> here, press <Enter>, then git checkout <branch>.",
     "I think <foo>bar</foo> is XML.",
+    "I think of <foo>bar</foo>\nas of XML.",
+    "It reads so: <foo>bar</foo>, which is XML.",
     "#include <vector>\n",
     "Dear Sir,\n<Name>\n<Address>\nYours.\n",
     "I could write <search_memory> next.",

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.kinds import PlanMade
 from daemon.mind.open_thought import advances
-from tests.soak import SOAK
+from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_repeating import codes
 from tests.stories.test_open_thought import ALONE, calls_itself, final, goes_on, prompts, spawns, thinks
@@ -31,6 +31,17 @@ async def test_answers_that_each_close_a_step_go_on_to_the_end(stage: Stage) -> 
     assert len(stage.entries("self-call")) == 4
     asked = prompts(stage)
     assert all(then.startswith(before) for before, then in pairwise(asked))
+
+
+@pytest.mark.parametrize("word", ["yes", later("1"), later("completed"), later("Skipped")])
+async def test_a_step_may_be_closed_in_other_words(stage: Stage, word: str) -> None:
+    one, other = ('<step done="no">apples</step>', '<step done="no">pears</step>')
+    plans = [f"<todo-until>{one}{other}</todo-until>".replace("no", word, n) for n in (1, 2)]
+    thinks(stage, *plans, final("Ten."))
+    ts = await stage.say("alice", ALICE, "How many fruits?")
+    assert (await stage.answers(ALICE, ts))[-1] == "Ten."
+    assert not codes(stage)
+    assert len(stage.entries("self-call")) == 2
 
 
 async def test_it_goes_on_no_further_than_it_may(stage: Stage) -> None:
