@@ -14,9 +14,10 @@ from operator import attrgetter
 
 from lxml import etree
 
-from daemon.mind.marks import HTML
+from daemon.mind.marks import HTML, kind_of
 from daemon.mind.markup import Markup, Tag
-from daemon.mind.misspelt_tags import Attempts, Misspelt
+from daemon.mind.misspelt_tags import MOST, Attempts, Misspelt
+from daemon.mind.tags import PRIVATE
 from daemon.mind.xml_text import attributes_of, decoded, writable
 
 THOUGHT = "thought"
@@ -26,6 +27,8 @@ ROOTS = (THOUGHT, TODO_UNTIL, SPAWN_THREAD, FAN_OUT, SEND, SET_TIMER, CANCEL_TIM
 """What the soul may write, besides its own two tags and the actions that are offered."""
 PARTS = {TODO_UNTIL: "step", SPAWN_THREAD: "initial-payload", FAN_OUT: "item"}
 """What these hold; words beside it are only words."""
+LISTS = {tag: PARTS[tag] for tag in (TODO_UNTIL, FAN_OUT)}
+"""Those that hold nothing else, and several of it."""
 WORDS = (THOUGHT, SEND, PARTS[TODO_UNTIL])
 """What holds words alone, as the final answer does."""
 SYSTEM = (
@@ -165,6 +168,8 @@ class _Reading:
         """By where it stands."""
         self._strangers: list[Tag] = []
         """Where a payload may stand: the tags of names that nobody knows."""
+        self._missed: list[Misspelt] = []
+        """Where a step or an item may stand: the same."""
         self._payloads: list[Payload] = []
         self._begun = 0
         """How many payloads were read, or begun to be."""
@@ -195,7 +200,8 @@ class _Reading:
         """The unknown tags that were meant to be carried out; of a misspelt thought nothing is lost."""
         silent = (f"{self._slug}-response", *SYSTEM, *PARTS.values())
         attempts = Attempts(self._markup, self._offered, silent)
-        return tuple(one for one in attempts.among(self._strangers) if one.nearest != THOUGHT)
+        found = [one for one in attempts.among(self._strangers) if one.nearest != THOUGHT]
+        return tuple(sorted([*found, *self._missed], key=attrgetter("position")))
 
     def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:
         """Take the payloads between these. Returns where the words beside them begin and end.
@@ -274,6 +280,7 @@ class _Reading:
             if self._children > MOST_CHILDREN:
                 raise Unreadable(tag.start, TOO_MANY_WITHIN)
         attributes = self._attributes(tag)
+        part = LISTS.get(tag.name, "")
         texts: list[str] = []
         children: list[Payload] = []
         until = []
@@ -286,10 +293,25 @@ class _Reading:
             child = self._element(found, inside, depth + 1)
             children.append(child)
             texts += [self._decoded(start, child.position), child.text]
+            self._miss(part, start, child.position)
             start = inside.after
             found = self._child(tag, start, extent.end)
         texts.append(self._decoded(start, extent.end))
+        self._miss(part, start, extent.end)
         return self._made(tag, extent, attributes, texts, children)
+
+    def _miss(self, part: str, start: int, end: int) -> None:
+        """Take the elements beside the parts of a list as misspelt ones: nothing comes of them."""
+        if not part:
+            return
+        for tag in self._markup.between(start, end):
+            closing = self._markup.closed_by.get(tag.start)
+            if tag.start < start or not tag.begins or closing is None or closing.end > end:
+                continue
+            start = closing.end
+            told = len(self._missed) == MOST or any(one.tag == tag.name for one in self._missed)
+            if not told and tag.name not in self._known and kind_of(tag.name, (), PRIVATE) == "other":
+                self._missed.append(Misspelt(position=tag.start, tag=tag.name, nearest=part))
 
     def _child(self, parent: Tag, start: int, end: int) -> Tag | None:
         """The next child in this rest of an element: a part, or a tag with which it begins."""

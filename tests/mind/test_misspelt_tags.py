@@ -105,7 +105,8 @@ WORDS = (
     "<claudius-response>Use <Fly>moon</Fly>.</claudius-response>",
     "<Claudius-Response>Yes.</Claudius-Response>",
     "<SearchMemory><querry>a</querry></SearchMemory>",
-    "<todo-until><stepp>a</stepp></todo-until>",
+    "<todo-until><step>Use <foo>a</foo>.</step><b>c</b><thinking>Hm.</thinking></todo-until>",
+    "<spawn-thread><report>a</report></spawn-thread>",
     "<fo",
 )
 
@@ -114,6 +115,18 @@ WORDS = (
 def test_other_brackets_are_only_words(text: str) -> None:
     assert not misspelt(f"{text} {ON}")
     assert not misspelt(f"Hm.\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "tag", "part"),
+    [
+        ("<todo-until><stpe>a</stpe><step>b</step></todo-until>", "stpe", "step"),
+        ("<todo-until><stepp>a</stepp></todo-until>", "stepp", "step"),
+        ("<fan-out><item>a</item>\n<itme><x>b</x></itme><itme>c</itme></fan-out>", "itme", "item"),
+    ],
+)
+def test_a_misspelt_step_or_item_is_named(text: str, tag: str, part: str) -> None:
+    assert misspelt(text) == misspelt(f"{ON}{text}") == [(tag, part)]
 
 
 def test_each_is_named_once_where_it_first_stands_and_not_too_many() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from daemon.actions.action import ActionContext, Definition
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_deeds import offering
-from tests.stories.test_open_thought import calls_itself, final, prompts, spawns, thinks, told
+from tests.stories.test_open_thought import calls_itself, final, goes_on, prompts, spawns, thinks, told
 
 
 def huhs(stage: Stage) -> list[str]:
@@ -71,6 +71,18 @@ async def test_alone_it_is_asked_again_and_told_why(stage: Stage) -> None:
     assert await stage.answers(ALICE, ts) == ["I know it by heart."]
     assert ["system-note" in text for text in told(stage)] == [True, False]
     assert huhs(stage)[0] in prompts(stage)[1]
+
+
+async def test_a_misspelt_item_beside_valid_ones_is_told(stage: Stage) -> None:
+    """The branches of the valid ones are begun."""
+    thinks(stage, "<fan-out><item>north</item><itme>south</itme></fan-out>", final("Polaris."))
+    goes_on(stage, final("Polaris; I asked for one."))
+    ts = await stage.say("alice", ALICE, "Which are the pole stars?")
+    assert await stage.answers(ALICE, ts) == ["Polaris; I asked for one."]
+    [huh] = huhs(stage)
+    assert 'unknown_tag="itme"' in huh
+    assert "&lt;item&gt;" in huh
+    assert huh in prompts(stage)[-1]
 
 
 async def test_what_is_only_words_is_not_told(stage: Stage) -> None:
