@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from daemon.inner.agent_log import NEW
 from daemon.inner.contexts import Contexts
-from daemon.inner.grammar import Written
+from daemon.inner.grammar import Known, Written, read
 from daemon.inner.record import LLM_MEMORY, Record
 from daemon.inner.reflex import (
     COMPARE,
@@ -37,6 +37,7 @@ class BreakingOut:
 
     turn: Turn
     contexts: Contexts
+    known: Known
 
     async def judged(self, answer: str, written: Written, waits: bool) -> tuple[bool, Judged]:
         """Does it only say again what it said directly before? Where that is not plain, a small call says.
@@ -48,12 +49,13 @@ class BreakingOut:
         fruitless = 0
         if not news and NEW.isdisjoint(names):
             fruitless = 1 + self.contexts.state.log.fruitless()
+        previous = self.contexts.previous()
         found = judge(
             answer,
-            self.contexts.previous(),
+            previous,
             waits=waits,
             news=news,
-            commands=bool(names) or any(not fault.repaired for fault in written.faults),
+            commands=adds_command(written, read(previous, self.known)),
             fruitless=fruitless,
         )
         if found.verdict != "ask":
@@ -88,6 +90,15 @@ class BreakingOut:
             owners=now.owners,
             owner_asked=state.log.owner_asked,
         )
+
+
+def adds_command(now: Written, before: Written) -> bool:
+    """Return whether an answer has a command, or a try at one, that the answer before it has not."""
+    asked = [(one.name, one.given) for one in before.commands]
+    if any((one.name, one.given) not in asked for one in now.commands):
+        return True
+    wrong = [fault.near for fault in before.faults]
+    return any(fault.near not in wrong for fault in now.faults if not fault.repaired)
 
 
 def _things(records: Sequence[Record]) -> Sequence[Thing]:

@@ -27,7 +27,7 @@ ADVICE = "prompts/inner/reflex/"
 WAITS = frozenset({"cycle.idle", "cycle.pause"})
 """The commands that only wait."""
 ALIKE = 0.6
-"""Above this similarity to the answer before, it is asked for new things though there is a command in it."""
+"""Above this similarity to the answer before, it is asked for new things though it adds a command."""
 SURELY = 0.95
 """Above this one there is nothing new, where nobody could say so."""
 FRUITLESS = 3
@@ -85,8 +85,8 @@ def judge(
     """Judge an answer by the one directly before it (empty: there is none), at no call.
 
     `waits`: it only waits. `news`: something happened since, and the same words are about something else.
-    `commands`: it has any. `fruitless`: so many ticks in a row, this one included, left no new record and saw
-    no new note.
+    `commands`: it has one that the answer before has not. `fruitless`: so many ticks in a row, this one
+    included, left no new record and saw no new note.
     """
     if not before:
         return Judged(verdict="new")

@@ -263,7 +263,7 @@ class Tick:
         written = read(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
         waits = only_waits([one.name for one in written.commands]) and not wrong
-        reflex = BreakingOut(turn=self._turn, contexts=contexts)
+        reflex = BreakingOut(turn=self._turn, contexts=contexts, known=known)
         repeated, found = await reflex.judged(answer, written, waits)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
         if waits:

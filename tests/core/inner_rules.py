@@ -57,7 +57,7 @@ TICKS: tuple[Mutant, ...] = (
         f"{REFLEX}the_same_as_two_ticks_ago_is_no_repeat",
     ),
     rule(
-        "inner life: what commands nothing is compared by its meaning",
+        "inner life: what adds no command is compared by its meaning",
         "inner/reflex.py",
         "        elif not commands or similarity > ALIKE or fruitless",
         "        elif similarity > ALIKE or fruitless",

@@ -55,13 +55,13 @@ async def test_the_same_three_times_is_one_reply_and_two_short_records(alive: St
     stage = alive
     for _ in range(3):
         await says(stage, SAME, NEW)
+    assert comparisons(stage) == 0, "that costs no call"
     asked = await shows(stage)
     assert asked.context(1).count("<reply ") == 1
     assert asked.context(1).count("<repeat ") == 2
     assert asked.context(1).count(SAME) == 1
     assert asked.context(6).count("Ask Bob.") == 1, "its commands were not run again"
     assert lines(stage)[1:] == ["thought", "repeated", "repeated", "thought"]
-    assert comparisons(stage) == 0, "that costs no call"
 
 
 @SOAK
@@ -146,6 +146,17 @@ async def test_what_is_alike_is_compared_by_a_small_call(alive: Stage, new: bool
     assert "<context" not in str(request["messages"])
     assert not request.get("system")
     assert lines(stage)[-1] == outcome
+
+
+async def test_the_same_command_in_other_words_is_compared_and_not_run_again(alive: Stage) -> None:
+    stage = alive
+    await says(stage, SAME, NEW)
+    compares(stage, new=False)
+    await says(stage, "Somebody ought to be asked about all this.", NEW)
+    assert (comparisons(stage), lines(stage)[-1]) == (1, "repeated")
+    assert len(stage.entries("command")) == 1
+    await says(stage, "Carol repaired the roof once.", do("llm_memory.add", text="Ask Carol."))
+    assert (comparisons(stage), lines(stage)[-1]) == (1, "thought"), "another command is a new one"
 
 
 @pytest.mark.parametrize(("words", "outcome"), [(ALIKE, "thought"), (f"{SAME} So.", "repeated")])
