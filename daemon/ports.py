@@ -244,10 +244,14 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """What was said before the soul was called in: by others, and by itself, which the journal has (seqs)."""
+    """What was said before the soul was called in: by others, and by itself, which the journal has (seqs).
+
+    `called` are the inputs of that thread (seqs) that called the soul in before, and whose events are late.
+    """
 
     heard: Sequence[Heard] = ()
     own: Sequence[int] = ()
+    called: Sequence[int] = ()
 
 
 class Surroundings(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from asyncio import gather
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -18,6 +18,7 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.kinds import context_key, moment, thread_key
 from daemon.ports import Earlier, Heard
 from daemon.slack.archive import spoken
+from daemon.slack.inbox import Inbox
 from daemon.slack.message import Message
 from daemon.slack.own_messages import OwnMessages
 from daemon.slack.own_workspace import Workspace
@@ -46,12 +47,15 @@ log = logging.getLogger(__name__)
 class History:
     """Reads what Slack shows now: what was edited reads as it does now, what was deleted is not there.
 
-    What the soul said itself in a life that the journal does not know is marked as its own. A message that
-    addresses the soul, and what stands at the top of a channel, is context of that thread alone: another one
-    may take the same, and catch-up knows nothing of it, so that it is answered if it comes.
+    What the soul said itself in a life that the journal does not know is marked as its own. A message of the
+    thread that addresses the soul and has no answer yet is no context: the inbox takes it here, so that the
+    turn which found it answers it, and its event finds it known. Any other that does, and what stands at the
+    top of a channel, is context of that thread alone: another one may take the same, and catch-up knows
+    nothing of it, so that it is answered if it comes.
     """
 
     workspace: Workspace
+    inbox: Inbox
 
     async def earlier(self, thread: str) -> Earlier | None:
         """The root and the last messages before the one that called the soul in; or, where that one is the
@@ -65,33 +69,50 @@ class History:
         try:
             if place.begins_with_call:
                 return await self._above(thread, place)
-            before = await self._before(thread, place)
+            return await self._before(thread, place)
         except (SlackApiError, *OUT_OF_REACH) as error:
             log.warning("Slack did not show an earlier conversation (%s); going on without it.", why(error))
             return None
-        return Earlier(heard=[await self._heard(key, one) for key, one in before])
 
-    async def _before(self, thread: str, place: kinds.Opened) -> list[tuple[str, Message]]:
-        """The messages, each with the key that it is written down under."""
-        root: list[tuple[str, Message]] = []
-        last: deque[tuple[str, Message]] = deque(maxlen=LAST)
+    async def _before(self, thread: str, place: kinds.Opened) -> Earlier:
+        """What was said in the thread: what still waits for an answer is an input of it from now on."""
+        before, answered = await self._said(place)
+        heard: list[Heard] = []
+        called: list[int] = []
+        for message in before:
+            seq = 0
+            if self._is_to_the_soul(place, message) and message.ts not in answered:
+                seq = await self.inbox.take_up(message)
+            if seq:
+                called.append(seq)
+            elif self._may_be_context(place, message):
+                heard.append(await self._heard(self._key(thread, place, message), message))
+        return Earlier(heard=heard, called=called)
+
+    async def _said(self, place: kinds.Opened) -> tuple[list[Message], Collection[str]]:
+        """The messages of the thread that may be context, and which of it were answered in a lost life."""
+        root: list[Message] = []
+        last: deque[Message] = deque(maxlen=LAST)
+        items: list[Item] = []
+        unknown: list[Item] = []
         web = self.workspace.web
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
         async for page in pages(web.ask, replies, "messages", PAGES, include_all_metadata=True, **where):
             own = self._unknown(place, place.ts, page)
+            items += page
+            unknown += own
             for item in page:
                 message = self._told(place, item, own)
                 if message is None or not self._may_be_context(place, message):
                     continue
-                found = (self._key(thread, place, message), message)
                 if message.ts == place.ts:
-                    root = [found]
+                    root = [message]
                 else:
-                    last.append(found)
-        while len(last) > 1 and sum(len(one.whole) for _, one in last) > LONGEST_THREAD:
+                    last.append(message)
+        while len(last) > 1 and sum(len(one.whole) for one in last) > LONGEST_THREAD:
             last.popleft()
-        return root + list(last)
+        return root + list(last), OwnMessages(self.workspace).answered(unknown, items)
 
     async def _above(self, thread: str, place: kinds.Opened) -> Earlier:
         """What stands above the call in the channel, and what the soul said to it, and unasked."""

@@ -279,6 +279,20 @@ class Inbox:
             return set()
         return await self._message(message, late=late)
 
+    async def take_up(self, message: Message) -> int:
+        """Take what a turn of its thread has found before its event came; its seq if it waits for an answer.
+
+        0: its event decides what becomes of it, if it comes. Raises JournalError.
+        """
+        if message.by_bot or command(message, self._me) or self._is_too_old(message):
+            return 0
+        for thread in await self._message(message):
+            self._wake(thread)
+        entry = self._journal.get(f"msg:{self._where(message)}")
+        if entry and isinstance(entry.event, Input) and self._journal.is_pending(entry.seq):
+            return entry.seq
+        return 0
+
     def _is_young(self, message: Message) -> bool:
         """May it be growing, by its age?"""
         age = self._workspace.web.now() - float(message.ts)

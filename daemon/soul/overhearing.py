@@ -22,17 +22,26 @@ TRIES = 5
 
 
 async def overhear(turn: Turn) -> None:
-    """Fetch it, where nobody has. Whoever stops the soul ends this, too."""
+    """Fetch it, where nobody has. Whoever stops the soul ends this, too.
+
+    What is found there that called the soul in, too, and has no answer yet, is answered by this turn.
+    """
     key = turn.ctx.key("overheard")
-    if turn.ctx.read(key) or turn.opened is None or not _may_be_fetched(turn):
-        return
-    place = turn.opened.event
+    called: Sequence[int] = ()
+    if not turn.ctx.read(key) and turn.opened and _may_be_fetched(turn):
+        called = await _overhear(turn, turn.opened.event, key)
+    await turn.answer_too(called)
+
+
+async def _overhear(turn: Turn, place: Opened, key: str) -> Sequence[int]:
+    """Fetch it, where it is wanted; the inputs that were found there."""
     unasked = _said_unasked(turn, place)
-    if place.is_whole and not unasked:
-        return
-    if _is_wanted(turn):
-        found = await _fetched(turn, unasked)
-        turn.overhear(await turn.execution.append_soon(found, key))
+    if (place.is_whole and not unasked) or not _is_wanted(turn):
+        return ()
+    earlier = await _fetch(turn, turn.world.surroundings)
+    found = await _kept(turn, earlier, unasked)
+    turn.overhear(await turn.execution.append_soon(found, key))
+    return earlier.called if earlier else ()
 
 
 def _may_be_fetched(turn: Turn) -> bool:
@@ -55,9 +64,8 @@ def _is_wanted(turn: Turn) -> bool:
     return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
 
-async def _fetched(turn: Turn, unasked: Sequence[int]) -> Overheard:
-    """Fetch it, and append what was said: all of it at once, as a thread may be long."""
-    found = await _fetch(turn, turn.world.surroundings)
+async def _kept(turn: Turn, found: Earlier | None, unasked: Sequence[int]) -> Overheard:
+    """Append what was said: all of it at once, as a thread may be long."""
     if found is None:
         return Overheard(seqs=tuple(unasked), whole=False)
     fence = Fence(thread=turn.thread, epoch=turn.execution.epoch)

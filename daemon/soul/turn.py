@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, Rank, by_seq, only
+from daemon.engine.kinds import Received
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import (
     INNER,
@@ -50,6 +51,9 @@ from daemon.soul.world import World
 
 T = TypeVar("T")
 
+CALLED = "called"
+"""The name of the step that takes inputs which called the soul in before the one that it was begun for."""
+
 
 class Turn(Voice):
     """One run of an execution of the soul."""
@@ -82,6 +86,9 @@ class Turn(Voice):
         self.memory = self._recall()
         for found in only(Overheard, self.execution.lifetime()):
             self.overhear(found.event)
+        for received in only(Received, self.execution.lifetime()):
+            if received.key.rpartition("/")[2].startswith(f"{CALLED}#"):
+                self._take_too(received.event)
 
     def _hear_inputs(self) -> None:
         """Set what people said to it, as it reads now."""
@@ -248,6 +255,24 @@ class Turn(Voice):
         fetched = self.journal.many(found.seqs)
         heard = {entry.seq: entry for entry in (*self.heard, *fetched)}
         self.heard = list(heard.values())
+        self.memory = self._recall()
+
+    async def answer_too(self, called: Sequence[int]) -> None:
+        """Answer these inputs, too, which called the soul in before: it sees them from now on."""
+
+        def look() -> Received | None:
+            return Received(inputs=tuple(called)) if called else None
+
+        found = await self.ctx.notice(CALLED, look)
+        if found:
+            self._take_too(found.event)
+
+    def _take_too(self, found: Received) -> None:
+        inputs = self.execution.received(found.inputs)
+        self.ctx.accept(inputs)
+        unique = {entry.seq: entry for entry in (*self.inputs, *inputs)}
+        self.inputs = list(unique.values())
+        self._hear_inputs()
         self.memory = self._recall()
 
     def is_new(self, seq: int | None) -> bool:

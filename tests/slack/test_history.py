@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import OWN_WORDS, Opened
+from daemon.kinds import OWN_WORDS, Message, Opened
 from daemon.ports import Heard
 from daemon.slack.history import ABOVE, LONGEST, LONGEST_THREAD, RECENT
 from daemon.slack.policy import Allowed
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.clock import FakeClock
-from tests.slack.absence import before, later, post, post_many
+from tests.slack.absence import DAY, before, later, post, post_many
 from tests.slack.office import GENERAL, ME, Office, office
 
 
@@ -127,10 +127,25 @@ async def test_of_a_thread_that_the_journal_does_not_know_nothing_is_left_out(tm
             ("@Claudius the code word is kittiwake", ""),
             ("Noted <so>", OWN_WORDS),
             ("fine with me", ""),
-            ("@Claudius and the berth is free", ""),
         ]
+        waits = here.journal.pending(Message)
+        assert [entry.event.ts for entry in waits][1:] == [second], "it has no answer yet, and is no context"
+
+
+async def test_what_is_too_old_for_an_answer_is_context_and_so_is_a_command(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with before(tmp_path, clock) as here:
+        await here.slack.stop()
+        root = await post(here, "alice", GENERAL, f"{ME} which day is it?")
+        await clock.advance(DAY)
+        command = await post(here, "alice", GENERAL, f"{ME} !trace", root)
+    (tmp_path / "journal.db").unlink()
+    async with later(tmp_path, clock) as here:
+        await here.say("bob", GENERAL, f"{ME} well?", root)
+        heard = await earlier(here)
         thread = here.entries(Opened)[-1].thread
-        assert heard[3].key == f"context:{thread}:{second}", "its event may still come, and is answered then"
+        assert [one.key for one in heard] == [f"context:{thread}:{ts}" for ts in (root, command)]
+        assert here.one(Message).event.name == "Bob"
 
 
 async def test_above_a_call_stand_the_words_and_answers_of_a_lost_life(tmp_path: Path) -> None:

@@ -17,8 +17,11 @@ from rehearsal.people import CAROL, SOUL
 from tests.attention import CountedWriter
 from tests.soak import SOAK
 from tests.stories.choosing import answers, choice, deciding, offering, pressed, questions, turning
-from tests.stories.stage import GENERAL, ME, Stage, reply, staged
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
+
+LATE = 60.0
+"""Seconds after which an event comes that is late."""
 
 
 async def called(stage: Stage) -> str:
@@ -150,6 +153,78 @@ async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
     await stage.settled()
     assert len(await stage.answers(GENERAL, missed)) == 1
+
+
+async def called_twice(stage: Stage) -> str:
+    """Bob calls the soul, whose event is late, and Alice calls it into that thread; the root."""
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    stage.world.faults.switch("delay", seconds=LATE, times=2.0)
+    root = await stage.post("bob", GENERAL, f"{ME} which day is it?")
+    await stage.post("alice", GENERAL, f"{ME} and what time?", root)
+    return root
+
+
+async def test_a_call_whose_event_is_late_is_answered_once_by_the_turn_that_finds_it(stage: Stage) -> None:
+    stage.model.say(reply("Monday, noon."))
+    root = await called_twice(stage)
+    await stage.until(lambda: stage.entries("turn-ended"))
+    await stage.clock.advance(LATE)
+    await stage.settled()
+    assert await stage.answers(GENERAL, root) == ["Monday, noon."]
+    asked = stage.asked()[0]
+    assert asked.index("which day is it?") < asked.index("and what time?")
+    [ended] = stage.entries("turn-ended")
+    assert {entry.seq for entry in stage.entries("message")} <= {*ended.closes}
+    await stage.say("alice", GENERAL, f"{ME} thank you", root)
+    assert stage.asked()[-1].count("which day is it?") == 1
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_stopped_while_it_answers_a_late_call_too_it_answers_both_once(stage: Stage) -> None:
+    stage.model.say(reply("Monday, noon."), until=asyncio.Event())
+    root = await called_twice(stage)
+    await stage.until(lambda: stage.model.requests)
+    await stage.sleep()
+    stage.model.say(reply("Monday, noon."))
+    await stage.wake()
+    await stage.until(lambda: stage.entries("turn-ended"))
+    await stage.clock.advance(LATE)
+    await stage.settled()
+    assert await stage.answers(GENERAL, root) == ["Monday, noon."]
+    assert stage.asked()[0] == stage.asked()[1]
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_what_answers_a_late_call_too_goes_on_after_a_question_as_it_was(dormant: Stage) -> None:
+    stage = dormant
+    offering(stage, publishing([]))
+    await deciding(stage, owner_user_ids=frozenset({CAROL.id}))
+    answers(stage, turning(), publish())
+    root = await called_twice(stage)
+    await stage.until(lambda: questions(stage))
+    await stage.clock.advance(LATE)
+    await stage.settled()
+    answers(stage, choice("Respond"), reply("It is out."))
+    await pressed(stage, "carol", "Approve")
+    assert not stage.entries("restarted")
+    assert (await stage.answers(GENERAL, root))[-1] == "It is out."
+    await stage.say("alice", GENERAL, f"{ME} thank you", root)
+    asked = stage.asked()[-1]
+    assert asked.count("which day is it?") == 1
+    assert asked.index("which day is it?") < asked.index("and what time?")
+    assert not verify(stage.soul.journal).violations
+
+
+async def test_of_a_dm_whose_first_event_is_late_each_message_is_answered_once(stage: Stage) -> None:
+    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    stage.world.faults.switch("delay", seconds=LATE, times=1.0)
+    root = await stage.post("alice", ALICE, "which day is it?")
+    await stage.post("alice", ALICE, "and what time?", root)
+    await stage.until(lambda: stage.entries("turn-ended"))
+    await stage.clock.advance(LATE)
+    await stage.settled()
+    assert len(await stage.answers(ALICE, root)) == 1
+    assert stage.asked()[-1].count("which day is it?") == 1
 
 
 @SOAK

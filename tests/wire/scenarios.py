@@ -24,6 +24,8 @@ MENDING = "Something of mine needs mending"
 SAID = "You said: "
 FAILED = "Something in me went wrong"
 LOST_WORDS = "Forgive me, the words wouldn't come"
+SLOW = "The model I think with answers, but has been slow"
+AT_REST = "Nothing is running here"
 WORDS = 3_000
 """Of a long answer: with their numbers, more than one message of Slack's holds."""
 

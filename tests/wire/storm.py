@@ -39,7 +39,7 @@ from tests.wire.deciding import (
 from tests.wire.lives import home_for, soul, world
 from tests.wire.mark import Chance
 from tests.wire.scenario import Line, Scenario
-from tests.wire.scenarios import FAILED, LOST_WORDS, UNREACHABLE
+from tests.wire.scenarios import AT_REST, FAILED, LOST_WORDS, SLOW, UNREACHABLE
 from tests.wire.world import Outside
 
 EVENTS, THREADS = 500, 20
@@ -73,11 +73,13 @@ TOLD = [
     UNREACHABLE,
     FAILED,
     LOST_WORDS,
+    SLOW,
     ON_IT,
     FOUND,
     SO_FAR,
     ASIDE,
     STOPPED,
+    AT_REST,
     LIMIT,
     NO_MORE,
     "You said: stop",
