@@ -29,7 +29,7 @@ from daemon.limits import (
     Limits,
     ReadingLimits,
 )
-from daemon.misspelt import Unread, unread
+from daemon.misspelt import Unread, unread, unreadable
 from daemon.price import FREE, Price
 from daemon.recipe import Recipes
 from daemon.setting import (
@@ -81,6 +81,9 @@ WINDOW_HINT = "Write tokens in digits alone, like 16000; or NAME=TOKENS for each
 IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
+ENV = ".env"
+"""The file of settings, in the working folder."""
+SAVE_ENV = "Save it as UTF-8 text, or take it away."
 SHORT_WORD = re.compile(r"""["']?[A-Za-z0-9]{1,8}["']?""")
 """What may be shown of a value that is no word that is known."""
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
@@ -350,6 +353,15 @@ def taken_for_false() -> list[str]:
     ]
 
 
+def unreadable_lines() -> list[str]:
+    """A sentence for each line of `.env` that sets nothing, though it is no comment."""
+    names = {one.name.upper() for one in fields(Settings)}
+    env = Path(ENV)
+    if not env.is_file():
+        return []
+    return [*unreadable(env.read_text(encoding="utf-8"), names)]
+
+
 def misspelt() -> list[Unread]:
     """The keys of `.env`, and those of the environment that were meant for us, that are no setting."""
     known = {one.name.upper() for one in fields(Settings)}
@@ -362,10 +374,10 @@ def _given() -> Mapping[str, str]:
 
 
 def _written() -> Mapping[str, str | None]:
+    if Path(ENV).is_dir():
+        raise ConfigError(f"{ENV} cannot be read (it is a folder). {SAVE_ENV}")
     try:
-        return dotenv_values(".env")
+        return dotenv_values(ENV)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(
-            f".env cannot be read ({reason}). Save it as UTF-8 text, or take it away."
-        ) from error
+        raise ConfigError(f"{ENV} cannot be read ({reason}). {SAVE_ENV}") from error

@@ -8,6 +8,7 @@ import gc
 import json
 import logging
 import math
+import os
 import shutil
 import signal
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, TextIO
 
-from config import Settings, is_set, load, misspelt, taken_for_false
+from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
 from daemon import printable
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
 from daemon.errors import UNLOADED, ConfigError, unloaded
@@ -40,6 +41,8 @@ UNWRITABLE = 74
 """EX_IOERR: what it remembers cannot be read or written; a restart helps where the disk was at fault."""
 INTERRUPTED = 128 + signal.SIGINT
 """As a shell has it: somebody pressed Ctrl-C while it was looking, or not at work yet."""
+UNREAD = 128 + signal.SIGPIPE
+"""As a shell has it: nobody reads on, as under `| head`."""
 
 
 def main() -> int:
@@ -51,8 +54,12 @@ def main() -> int:
     begin_log("warning", "text")
     try:
         status: int = asked.command(asked)
+        print(end="", flush=True)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
+        return UNREAD
     except ConfigError as error:
         print(printable.lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
@@ -210,7 +217,7 @@ def _settings() -> Settings:
     """What the owner set; what was set and is no setting, or no answer, is said, and stops nobody."""
     settings = load()
     begin_log(settings.log_level, settings.log_format)
-    for said in (*misspelt(), *taken_for_false()):
+    for said in (*misspelt(), *unreadable_lines(), *taken_for_false()):
         log.warning("%s", said)
     return settings
 

@@ -9,11 +9,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from io import StringIO
+
+from dotenv.parser import parse_stream
 
 ALIKE = 0.8
 """How much of two names must agree, of 1, for one to be meant by the other."""
 PLAIN = re.compile("[A-Z][A-Z0-9_]{0,40}", re.IGNORECASE)
 """How the name of a setting looks; what looks otherwise may be a secret on the wrong side of its `=`."""
+
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,21 @@ def unread(written: Iterable[str], environ: Iterable[str], known: Collection[str
         meant = nearest(name, known)
         if meant and name not in known and name.upper().startswith(families):
             yield Unread(name=name, place="the environment", meant=meant)
+
+
+def unreadable(text: str, known: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each line of `.env` that is neither `NAME=value` nor a comment.
+
+    Of the line no more is shown than a known name at its beginning: the rest may be a secret.
+    """
+    for line in parse_stream(StringIO(text)):
+        if line.error:
+            name = next(iter(WORD.findall(line.original.string)), "")
+            of = f" ({name})" if name in known else ""
+            yield (
+                f"Line {line.original.line}{of} of .env sets nothing. Write NAME=value, and close each quote,"
+                " or begin it with #."
+            )
 
 
 def nearest(name: str, known: Collection[str]) -> str:

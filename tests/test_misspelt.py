@@ -72,6 +72,44 @@ def test_a_key_that_nobody_reads_is_named_with_the_nearest_real_one(
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("OWNER_USER_IDS: U0HIDDEN01", "Line 2 (OWNER_USER_IDS) of .env"),
+        ("SLACK_BOT_TOKEN xoxb-hidden", "Line 2 (SLACK_BOT_TOKEN) of .env"),
+        ('CLAUDE_MODEL="hidden', "Line 2 (CLAUDE_MODEL) of .env"),
+        ("sk-ant-hidden is my key", "Line 2 of .env"),
+        ("=hidden", "Line 2 of .env"),
+    ],
+)
+def test_a_line_that_sets_nothing_is_named_without_its_words(
+    line: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text(f"# sets the port\n{line}\n\nPORT=0\n")
+    monkeypatch.chdir(tmp_path)
+    [said] = config.unreadable_lines()
+    assert said.startswith(f"{named} sets nothing. Write NAME=value")
+    assert "hidden" not in said.lower()
+
+
+def test_a_file_of_settings_and_comments_has_no_line_that_sets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config.unreadable_lines() == [], "there is no file"
+    (tmp_path / ".env").write_text("# one\n\nexport PORT = '0'  # two\r\nHOST\nCLAUDE_MODEL=\n")
+    assert config.unreadable_lines() == []
+    (tmp_path / ".env").write_text(Path(__file__).parent.parent.joinpath(".env.example").read_text())
+    assert config.unreadable_lines() == []
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").mkdir()  # what a container makes of a file that is not there
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"\.env cannot be read \(it is a folder\)"):
+        config.load()
+
+
 def test_every_setting_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_text("".join(f"{one.name.upper()}=\n" for one in dataclasses.fields(Settings)))

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
-from config import Settings, load, misspelt, taken_for_false
+from config import Settings, load, misspelt, taken_for_false, unreadable_lines
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.claude import claude
@@ -65,7 +65,7 @@ async def examine(clock: Clock) -> AsyncIterator[Finding]:
     try:
         for key in misspelt():
             yield Finding(name="settings", said=str(key), ok=not key.meant)
-        for said in taken_for_false():
+        for said in (*unreadable_lines(), *taken_for_false()):
             yield ill("settings", said)
         settings = load()
     except ConfigError as error:

@@ -306,6 +306,13 @@ async def test_doctor_prints_every_line_in_a_terminal_that_knows_ascii_only(tmp_
     assert link.startswith("https://api.slack.com/apps")
 
 
+@pytest.mark.parametrize("command", ["doctor", "check"])
+async def test_a_report_that_nobody_reads_to_its_end_ends_in_silence(tmp_path: Path, command: str) -> None:
+    closed = ("sh", "-c", '"$@" | true', "sh")
+    process = await start_anew(tmp_path, command, within=closed)
+    assert await process.communicate() == (b"", b"")
+
+
 async def test_a_token_that_others_could_guess_is_told_with_how_to_make_a_better_one(tmp_path: Path) -> None:
     process = await start(tmp_path, "doctor", HOST="0.0.0.0", CONSOLE_TOKEN="guess me")
     out, _ = await process.communicate()
