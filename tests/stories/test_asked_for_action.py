@@ -125,6 +125,10 @@ async def test_the_action_of_the_page_is_taken_however_it_is_asked_for(
     [
         ("Look up the weather in Berlin", "Weather", {"city": "Berlin"}),
         ("Please use weather for Berlin.", "Weather", {"city": "Berlin"}),
+        ("What is the weather in Berlin?", "Weather", {"city": "Berlin"}),
+        ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
+        ("Can you file a ticket “More oil” for the team?", "FileTicket", {"title": "More oil"}),
+        ("Please drain the pump.", "DrainPump", {}),
         ("RollDice 20", "RollDice", {"sides": 20}),
         ("Please roll_dice with 12 sides, 3 times", "RollDice", {"sides": 12, "times": 3}),
         ("Use ConvertMoney: 12.5 to CHF", "ConvertMoney", {"amount": 12.5, "to": "CHF"}),
@@ -150,7 +154,14 @@ async def test_any_action_is_given_what_the_words_say(
 
 
 @pytest.mark.parametrize(
-    "words", ["Did anybody drain the pump?", "What is new?", "I like ferries.", "My birthday is in March."]
+    "words",
+    [
+        "Did anybody drain the pump?",
+        "What is new?",
+        "I like ferries.",
+        "My birthday is in March.",
+        "What a day!",
+    ],
 )
 async def test_what_asks_for_no_action_calls_none_of_the_owners(stage: Stage, words: str) -> None:
     acted, _ = await done(stage, words)
