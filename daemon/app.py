@@ -15,7 +15,7 @@ from aiohttp import web
 from config import Settings
 from daemon.actions.built_in import catalogue as every_action
 from daemon.actions.function import ActionFunction
-from daemon.actions.own import own_actions, with_samples
+from daemon.actions.own import OwnFiles, own_actions, with_samples
 from daemon.behaviour import processes_of, world_of
 from daemon.connections import (
     Rehearsal,
@@ -134,7 +134,7 @@ async def awake(
     for.
     """
     folder = words or root()
-    own = _usable(folder, samples)
+    files, own = OwnFiles(folder), _usable(folder, samples)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         credentials = credentials_for(settings, clock.now)
@@ -145,7 +145,7 @@ async def awake(
         access = access_for(settings, rehearsal, here)
         slack = slack_for(settings, access, journal, clock, lambda thread: worker.wake(thread))
         services = await _services(stack, settings, clock, journal, texts, slack, here)
-        show(app, services)
+        show(app, services, files)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
         world = await _world(stack, services, processes or processes_of(services, own), sandbox)

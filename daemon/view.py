@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from daemon.actions.own import OwnFiles
 from daemon.connections import models_of
 from daemon.console.answering import Answering
 from daemon.console.inside import Inside
@@ -42,9 +43,9 @@ MOST_FILES = 5
 """Of the owner's files that cannot be used, so many are named."""
 
 
-def show(app: web.Application, services: Services) -> None:
+def show(app: web.Application, services: Services, own_files: OwnFiles) -> None:
     """Add the page, and what a scraper may know, to this application."""
-    view = View(services)
+    view = View(services, own_files)
     console = Console(
         journal=services.journal,
         rebuild=view.rebuild,
@@ -63,8 +64,9 @@ def show(app: web.Application, services: Services) -> None:
 class View:
     """What a page and a scraper may know of these services."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, own_files: OwnFiles) -> None:
         self._services = services
+        self._own_files = own_files
         self._slack = slack = services.slack
         self._budget = budget = services.budget
         journal, settings, now = services.journal, services.settings, services.clock.now
@@ -189,9 +191,9 @@ class View:
         return [*told, *self._slack.wrong, *self._budget.wrong, *self._wrong_files()]
 
     def _wrong_files(self) -> Sequence[str]:
-        """Which of the owner's files cannot be used as they are now; of many, the first ones."""
+        """Which of the owner's files are not in use as they are now, and why; of many, the first ones."""
         library = self._services.library
-        found = [*self._services.texts.wrong, *(library.wrong if library else ())]
+        found = [*self._services.texts.wrong, *(library.wrong if library else ()), *self._own_files.changed]
         more = len(found) - MOST_FILES
         if more > 0:
             found[MOST_FILES:] = [

@@ -6,8 +6,10 @@ action, but may be needed by one.
 
 from __future__ import annotations
 
+import hashlib
 import runpy
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from daemon.actions.built_in import catalogue
 from daemon.actions.function import ActionFunction
 from daemon.errors import UNLOADED, unloaded
 from daemon.mind.choice import DONE
+from daemon.printable import one_line
 
 ACTIONS = "actions/"
 """The folder, beside `playbooks/`."""
@@ -26,6 +29,36 @@ class Own:
 
     actions: Sequence[ActionFunction] = ()
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class OwnFiles:
+    """The Python files of this folder's `actions/`, as they stand when this is made: just before a read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / ACTIONS
+        self._read = self._now()
+
+    @property
+    def changed(self) -> list[str]:
+        """A sentence for each that was changed, added or taken away since."""
+        before, now = self._read, self._now()
+        return [
+            f"{ACTIONS}{name} was changed after the start: start the daemon anew to use it as it is now;"
+            " `python -m daemon check` says whether it can be used."
+            for name in sorted(before.keys() | now.keys())
+            if before.get(name) != now.get(name)
+        ]
+
+    def _now(self) -> Mapping[str, bytes]:
+        """The digest of each by its name; what cannot be read counts as empty."""
+        found = {}
+        for file in self._folder.glob("[!.]*.py"):
+            content = b""
+            with suppress(OSError):
+                if file.is_file():  # a pipe would wait for a writer
+                    content = file.read_bytes()
+            found[one_line(file.name)] = hashlib.sha256(content).digest()
+        return found
 
 
 def own_actions(folder: Path) -> Own:

@@ -195,3 +195,21 @@ async def test_a_folder_of_knowledge_that_is_gone_is_named_until_it_is_back(
     assert caplog.messages.count(wrong) == 1
     (tmp_path / "away").rename(folder)
     assert wrong_in((await stage.health())[1]) == []
+
+
+async def test_a_file_of_actions_that_is_changed_live_is_named_until_it_is_as_before(
+    stage: Stage,
+) -> None:
+    await deciding(stage)
+    assert wrong_in((await stage.health())[1]) == []
+    file = stage.words / "actions" / "mine.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{SECRET} (")  # the next start would refuse it
+    status, told = await stage.health()
+    assert (status, told["ok"]) == (200, True)
+    assert wrong_in(told) == [
+        "actions/mine.py was changed after the start: start the daemon anew to use it as it is now;"
+        " `python -m daemon check` says whether it can be used."
+    ]
+    file.unlink()
+    assert wrong_in((await stage.health())[1]) == []
