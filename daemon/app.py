@@ -148,7 +148,7 @@ async def awake(
         show(app, services, files)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        world = await _world(stack, services, processes or processes_of(services, own), sandbox)
+        world = await _world(stack, services, own, processes or processes_of(services, own), sandbox)
         secret = replace(settings, console_token=credentials.token)
         worker = await _at_work(stack, secret, world, grace, slack, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
@@ -204,13 +204,17 @@ async def _services(
 
 
 async def _world(
-    stack: AsyncExitStack, services: Services, processes: Mapping[str, Process], sandbox: Open | None
+    stack: AsyncExitStack,
+    services: Services,
+    own: Sequence[ActionFunction],
+    processes: Mapping[str, Process],
+    sandbox: Open | None,
 ) -> World:
     """All that turns can reach, which have this sandbox, or those that the settings ask for."""
     if sandbox is None:
         sandboxes = await stack.enter_async_context(sandboxes_for(services.settings))
         sandbox = sandboxes.open
-    return world_of(services, processes, sandbox)
+    return world_of(services, own, processes, sandbox)
 
 
 async def _at_work(

@@ -15,7 +15,7 @@ from daemon.knowledge.memories import Memories
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.recollections import Recollections
 from daemon.ports import Open, Readings
-from daemon.process import Process
+from daemon.process import OwnAction, Process
 from daemon.processes import (
     DEEP_READING,
     DELIBERATION,
@@ -39,14 +39,7 @@ from daemon.within import alive, kept_of, means_of
 def processes_of(services: Services, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life."""
     settings, slack, journal = services.settings, services.slack, services.journal
-    library, has_expert = services.library, bool(settings.claude_model_expert)
-    given = Means(
-        memories=Memories(journal, slack.places, services.index, slack.name),
-        library=library,
-        shelf=slack.shelf,
-        expert=Expert(has_expert),
-        soul_home=settings.soul_home,
-    )
+    library, given = services.library, _given(services)
     if settings.inner:
         means = means_of(services, settings.inner, library)
         registry = registry_of(given, own, inner=commands(means))
@@ -59,7 +52,29 @@ def processes_of(services: Services, own: Sequence[ActionFunction]) -> Mapping[s
     if not settings.ism_enabled:
         return processes
     player = Player(registry=registry, loops=settings.ism_max_loops)
-    return played(processes, player, services.texts.playbooks, expert=has_expert)
+    return played(processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert))
+
+
+def _given(services: Services) -> Means:
+    """What the actions of this soul are given."""
+    slack, settings = services.slack, services.settings
+    return Means(
+        memories=Memories(services.journal, slack.places, services.index, slack.name),
+        library=services.library,
+        shelf=slack.shelf,
+        expert=Expert(bool(settings.claude_model_expert)),
+        soul_home=settings.soul_home,
+    )
+
+
+def _told_of(services: Services, own: Sequence[ActionFunction]) -> list[OwnAction]:
+    """The owner's actions that the soul is told of before it chooses among them."""
+    given = _given(services)
+    return [
+        OwnAction(name=one.name, about=one.description, playbooks=one.playbooks)
+        for one in own
+        if one.works_with(given)
+    ]
 
 
 def readings_of(settings: Settings, open: Open) -> Readings:
@@ -73,15 +88,18 @@ def readings_of(settings: Settings, open: Open) -> Readings:
     return Readings(limits=settings.reading, open=open, models=settings.rlm_models, windows=windows)
 
 
-def world_of(services: Services, processes: Mapping[str, Process], open: Open) -> World:
+def world_of(
+    services: Services, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
+) -> World:
     """What its turns can reach, how it behaves, and how far it goes by itself."""
     settings, journal, slack = services.settings, services.journal, services.slack
     kept = kept_of(journal, services.index, slack.places)
     people = PersonModels(journal, slack.places)
     notes = Recollections(journal, people, slack.speaker.direct, kept)
     processes = remembering(processes, notes, local=settings.slack == "rehearsed")
-    playbooks = list[str]()
+    playbooks, own_actions = list[str](), list[OwnAction]()
     if settings.ism_enabled:
+        own_actions = _told_of(services, own)
         playbooks = [name for name in services.texts.playbooks if name != EXPERT]
     return World(
         journal=journal,
@@ -99,6 +117,7 @@ def world_of(services: Services, processes: Mapping[str, Process], open: Open) -
         initial=INITIAL,
         offered=offered(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION, DEEP_READING]),
+        own_actions=own_actions,
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,

@@ -123,6 +123,15 @@ class Facts:
     link: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAction:
+    """An action that the owner has added: its name, what it does, and the playbooks that it says offer it."""
+
+    name: str
+    about: str
+    playbooks: Sequence[str] = ()
+
+
 class Turn(Protocol):
     """What a mental process is given: what it answers, what it remembers, and the steps it may take.
 
@@ -215,6 +224,10 @@ class Turn(Protocol):
     @property
     def processes(self) -> Mapping[str, Sequence[str]]:
         """The processes that this one may go over into: name to the texts of which the first says when."""
+
+    @property
+    def own_actions(self) -> Sequence[OwnAction]:
+        """The owner's actions that playbooks can offer."""
 
     @property
     def at_once(self) -> Collection[str]:

@@ -9,10 +9,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from daemon.memory import WorkingMemory
+from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.tags import DIALOGUE, CognitiveStep
-from daemon.mind.wording import MOODS, Mood, moods, when_of, worded
+from daemon.mind.wording import LABELS, MOODS, Mood, labels, moods, when_of, worded
 from daemon.process import Turn
+
+LONGEST = 200
+"""Characters of what is said of an action where one does not choose among them yet."""
+OWN = "actions there"
+"""The label before the owner's actions that are offered where one may turn to."""
 
 
 def feeling(turn: Turn) -> Mood:
@@ -85,6 +91,24 @@ def _reasons(turn: Turn) -> str:
         for source in sources:
             when = when_of(turn, source)
             if when:
-                said.append(f"{name}: {when}")
+                said.append(f"{name}: {when}{_own_actions(turn, sources)}")
                 break
     return " ".join(said)
+
+
+def _own_actions(turn: Turn, sources: Sequence[str]) -> str:
+    """Which actions of the owner's there are: who speaks cannot turn to what it does not know of."""
+    books = [
+        playbook(source.removeprefix(PLAYBOOKS), turn.text(source))
+        for source in sources
+        if turn.own_actions and source.startswith(PLAYBOOKS)
+    ]
+    own = [
+        one
+        for one in turn.own_actions
+        if any(one.name in book.actions or book.name in one.playbooks for book in books)
+    ]
+    if not own:
+        return ""
+    told = "; ".join(f"{one.name} — {one.about[:LONGEST].rstrip(' .')}" for one in own)
+    return f" {labels(turn.text(LABELS)).get(OWN, OWN)}: {told}."

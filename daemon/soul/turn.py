@@ -69,6 +69,7 @@ class Turn(Voice):
         self.owners = world.owners
         self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
         self.at_once = world.at_once
+        self.own_actions = world.own_actions
         self.past = world.pasts.of(self.thread, self.number)
         self._was_told = False  # has anybody answered what this run asked?
         self._carried: Sequence[Memory] = ()

@@ -11,7 +11,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.knowledge.person_models import PersonModels
 from daemon.ports import LLM, Clock, Onlookers, Readings, Speaker, Surroundings
-from daemon.process import Process
+from daemon.process import OwnAction, Process
 from daemon.soul.budget import Budget
 from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
@@ -25,9 +25,9 @@ class World:
 
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
     process `initial`; `offered` may be gone over into (name to the texts that say when), those `at_once`
-    within the turn that chooses them. Branches go `depth` threads deep. Without `readings` nothing long can
-    be read. The `onlookers` see what is thought while it is. `fits` says which entries end a wait of the
-    inner life.
+    within the turn that chooses them; of the `own_actions` it is told before. Branches go `depth` threads
+    deep. Without `readings` nothing long can be read. The `onlookers` see what is thought while it is. `fits`
+    says which entries end a wait of the inner life.
     """
 
     journal: Journal
@@ -45,6 +45,7 @@ class World:
     initial: str
     offered: Mapping[str, Sequence[str]] = field(default_factory=dict)
     at_once: Collection[str] = ()
+    own_actions: Sequence[OwnAction] = ()
     owners: Sequence[str] = ()
     console: str = ""
     depth: int = 3

@@ -18,6 +18,7 @@ from rehearsal.claude.keepsakes import AFTER, BEFORE, SELF, each_once, facts_in
 from rehearsal.claude.matching import shared
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.task import OUTRIGHT, task_of
+from rehearsal.claude.wished import POLITELY, called, meant
 
 RESULT = re.compile(r'<result of="([^"<>]+)">((?:(?!<result of=").)*?)</result>', re.S)
 MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
@@ -63,14 +64,14 @@ TURNS = frozenset({"conversation", "closing", PROBLEM, OPEN_THOUGHT, READING})
 """Processes that every soul has, and may turn to."""
 ACTION = re.compile(r"(?<![\w@/.<-])(?:[A-Z][a-z0-9]+){2,}\b|(?<![\w@/.<-])[a-z0-9]+(?:_[a-z0-9]+)+\b")
 """The name of an action, as the page shows it, or as its function is called."""
+OFFERED = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]*) — (?P<about>[^;]*)")
+"""How it is said which actions of the owner's there are, where one turns to."""
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
 NOTHING = re.compile(r"\(nothing[^()]*\)", re.I)
 """What stands among notes where there are none."""
 NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
 """What is noted about a person, in the note that ends a request."""
-POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
-"""How a sentence begins that wants something."""
 USED = re.compile(rf"{POLITELY}(?:use|call|run)\s+[a-z]\w+", re.I)
 """Wants a certain action taken."""
 DEED = re.compile(rf"{POLITELY}(?:order|book|buy)\b", re.I)
@@ -161,14 +162,27 @@ class Section:
         """Where the owner's own processes are among the choices: the one that these words are about, by its
         name and by when one goes there. Who calls an action by its name wants something done.
         """
-        if PROBLEM not in self.choices or DEED.search(words) or OUTRIGHT.search(words):
+        if PROBLEM not in self.choices or OUTRIGHT.search(words):
             return ""
+        where = self._offering(words)
+        if where or DEED.search(words):
+            return where
         own = [choice for choice in self.choices if choice not in TURNS]
         score = {choice: len(shared(words, f"{choice} {self._about(choice)}")) for choice in own}
         best = max(own, key=score.__getitem__, default="")
         if best and score[best]:
             return best
         return PROBLEM if ACTION.search(words) or USED.search(words) else ""
+
+    def _offering(self, words: str) -> str:
+        """The choice where there is the action of the owner's that these words call or describe."""
+        described, place = dict[str, str](), dict[str, str]()
+        for choice in self.choices:
+            for found in OFFERED.finditer(self._about(choice)):
+                described[found["name"]] = found["about"]
+                place.setdefault(found["name"], choice)
+        wish = called(words, described) or meant(words, described)
+        return place[wish.name] if wish else ""
 
     def _about(self, choice: str) -> str:
         """What is said of this choice: what follows its name and a colon, up to the next one."""
@@ -299,9 +313,9 @@ def is_spoken(name: str, about: str) -> bool:
 
 def chosen(choices: Sequence[Any], words: str) -> Any:
     """The choice that their words speak for, or that they name; else the usual one, else the first."""
-    for sign, meant in SIGNS:
+    for sign, speaks_for in SIGNS:
         led = [choice for choice in choices if sign.search(str(choice))]
-        if led and meant.search(words):
+        if led and speaks_for.search(words):
             return led[0]
     for choice in choices:
         if USUAL.fullmatch(str(choice)):

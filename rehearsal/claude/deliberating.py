@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from rehearsal.claude.asked import MESSAGE, THREAD
 from rehearsal.claude.findings import alone, can_be_looked_up, found_out, put_together, spelt
 from rehearsal.claude.phrasing import together, untagged
-from rehearsal.claude.picking import FILES, LOOKS
+from rehearsal.claude.picking import FILES
 from rehearsal.claude.prompt import Body, last_text, texts
 from rehearsal.claude.task import Part, Task, task_of, thinking
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wished import LOOKS
 
 FINAL = re.compile(r"<(([a-z][a-z0-9-]*)-response)>")
 SPAWNED = re.compile(r'<thread-spawned assigned_id="([^"]+)"')

@@ -14,8 +14,9 @@ from rehearsal.claude.hits import Hit, avoided, best, holds
 from rehearsal.claude.keepsakes import answering, each_once, facts_in, is_own_question, wanted_kept
 from rehearsal.claude.long_reading import BEGINS, is_to_be_read, told
 from rehearsal.claude.phrasing import short, together, untagged
-from rehearsal.claude.picking import FILES, LOOKS, is_deed, topics
+from rehearsal.claude.picking import FILES, topics
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wished import LOOKS, is_deed
 
 SCRIPT = "rehearsal script"
 CONFESSION = f"I am a {SCRIPT}, not a mind: I answer by a few fixed rules, and all around me is real."

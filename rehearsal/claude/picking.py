@@ -12,38 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.claude.arguments import arguments
-from rehearsal.claude.asked import MESSAGE, POLITELY, RESULT, Asked
-from rehearsal.claude.matching import parts_of, shared
+from rehearsal.claude.asked import MESSAGE, RESULT, Asked
 from rehearsal.claude.phrasing import together
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.schema import Schema, instance
 from rehearsal.claude.task import named_in
 from rehearsal.claude.wanted import looked_for
+from rehearsal.claude.wished import END, LOOKS, called, is_deed, meant
 from rehearsal.wire import parsed
 
 BEFORE = re.compile(
     r"\b(remember|earlier|last (time|week|month)|ago|we (said|decided|talked)|I told)\b", re.I
 )
 ABOUT = re.compile(r"\b(?:about|look up)\s+(?P<things>.+)", re.I | re.S)
-END = "DONE"
-FILES, SAID = "Research", "SearchMemory"
-LOOKS = (FILES, SAID, "ReadThread")
-TALKS = frozenset({"Think", "Respond", "AskPerson", "ReadDeeply", "Remember", "Schedule", "Escalate"})
-"""What it can choose besides to look; whatever else is offered is a deed of its owner's."""
+FILES, SAID, _ = LOOKS
 DESCRIBED = re.compile(r"^- \*\*(?P<name>\w+)\*\*: (?P<about>.*)$", re.M)
 """How a request describes an action that it offers."""
-LOOKS_UP = re.compile(
-    r"(?:look|tell|get|find|show|read|fetch|check|search|say|list|count|return|give|calculate|compute"
-    r"|convert|translate|measure|compare|what|how)\w*\b",
-    re.I,
-)
-"""How the description begins of what changes nothing: a question may ask for it."""
-USE, WORDS_APART = r"(?:(?:use|call|run|take|try|do)\s+)?", r"\W*"
-QUESTION = re.compile(r"\?\W*$")
-WISH = re.compile(r"^\W*(?:@\S+\s+)?(?:please|can you|could you|will you|would you)\b", re.I)
-"""How a question begins that wants something done."""
-ENOUGH = 2
-"""Words that a wish shares with a deed, where it does not call it; those of a name count for two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +79,7 @@ def topics(words: str) -> list[str]:
 def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> list[Step]:
     """What it would do from the beginning, as far as it is offered."""
     steps = [Step(name="Think", why="First I put into words what is wanted, and what I know of it.")]
-    deed = _called(words, offered, described) or _meant(words, offered, described)
+    deed = _deed(words, offered, described)
     if deed:
         steps += [deed, Step(name="Respond", why="I have done what I may do: time to answer.")]
     else:
@@ -104,50 +88,18 @@ def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str
     return [step for step in steps if step.name in offered]
 
 
-def is_deed(name: str) -> bool:
-    """Whether an action of this name is neither a look nor talk: its owner has added it."""
-    return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
-
-
-def _called(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
-    """What these words call by its name, with what they say after that.
-
-    As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
-    """
-    for name in offered:
-        parts = parts_of(name)
-        spelt = [rf"{POLITELY}{USE}{WORDS_APART.join(parts)}"] if is_deed(name) else []
-        if len(parts) > 1 and not name.startswith("To_"):
-            spelt.append(rf"(?<!\w){'[_-]?'.join(parts)}")
-        for one in spelt:
-            found = re.search(rf"{one}(?!\w)(?P<what>.*)", words, re.I | re.S)
-            if found:
-                return _deed(name, described, found["what"].strip(" .!?:()"))
-    return None
-
-
-def _meant(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
-    """What its owner has added, and these words describe better than anything else that was added."""
-    known = {name: described.get(name, "") for name in offered if is_deed(name)}
-    score = {name: _score(words, name, about) for name, about in known.items()}
-    best = max(score, key=score.__getitem__, default=None)
-    if best is None:
+def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
+    """What these words call by its name, or describe."""
+    wish = called(words, offered)
+    if wish is None:
+        known = {name: described.get(name, "") for name in offered if is_deed(name)}
+        wish = meant(words, known)
+    if wish is None:
         return None
-    wanted = 1 if LOOKS_UP.match(known[best]) else ENOUGH
-    may_be = wanted == 1 or not QUESTION.search(words) or WISH.search(words)
-    return _deed(best, described) if may_be and score[best] >= wanted else None
-
-
-def _score(words: str, name: str, about: str) -> int:
-    parts = parts_of(name)
-    named = shared(words, " ".join(parts))
-    weight = 2 if len(parts) > 1 else 1
-    return weight * len(named) + len([word for word in shared(words, about) if word not in named])
-
-
-def _deed(name: str, described: Mapping[str, str], what: str = "") -> Step:
-    about = f"{name} {described.get(name, '')}"
-    return Step(name=name, why=f"There is an action for that: {name}.", words=what, about=about)
+    about = f"{wish.name} {described.get(wish.name, '')}"
+    return Step(
+        name=wish.name, why=f"There is an action for that: {wish.name}.", words=wish.rest, about=about
+    )
 
 
 def _described(body: Body) -> dict[str, str]:

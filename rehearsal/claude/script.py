@@ -30,10 +30,11 @@ from rehearsal.claude.lines import ABOUT_YOU, BAD_IDEA, THANKS, chosen, quotable
 from rehearsal.claude.long_reading import is_wish, looked_up, read_on, wish
 from rehearsal.claude.musing import mused
 from rehearsal.claude.phrasing import together
-from rehearsal.claude.picking import LOOKS, choice, is_choice
+from rehearsal.claude.picking import choice, is_choice
 from rehearsal.claude.prompt import Body, last_text
 from rehearsal.claude.schema import Schema, instance
 from rehearsal.claude.wanted import MENTION, looked_for
+from rehearsal.claude.wished import LOOKS
 
 SUMMARY = re.compile(r"\bsummar(y|ies|i[sz]e)\b", re.I)
 ABOUT = re.compile(

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import ClientSession, web
 
 from daemon.actions.built_in import BUILT_IN
-from rehearsal.claude.picking import LOOKS, TALKS
 from rehearsal.claude.script import answer
 from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.wished import LOOKS, TALKS
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 

@@ -51,6 +51,18 @@ async def wait_for_pump() -> str:
     raise TimeoutError
 
 
+@action(playbooks=["deploys"])
+async def ping_buoy() -> str:
+    """Ping the buoy of the harbour."""
+    return "pong"
+
+
+@action(playbooks=["problem_solving"])
+async def check_crane(load: float) -> str:
+    """Check whether the crane can lift a load."""
+    return f"{load} is fine"
+
+
 @action(playbooks=["problem_solving"])
 async def drain_pump() -> str:
     """Drain the pump."""
@@ -151,6 +163,31 @@ async def test_any_action_is_given_what_the_words_say(
 ) -> None:
     acted, _ = await done(stage, words)
     assert acted == [(name, args)]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "args"),
+    [
+        ("Ping the harbour's buoy", "PingBuoy", {}),
+        ("can you please ping the buoy?", "PingBuoy", {}),
+        ("ping buoy", "PingBuoy", {}),
+        ("Can the crane lift 5.5?", "CheckCrane", {"load": 5.5}),
+        ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
+        ("Convert 20 to USD of money", "ConvertMoney", {"amount": 20.0, "to": "USD"}),
+    ],
+)
+async def test_an_action_is_found_by_its_description_alone_wherever_it_is_offered(
+    stage: Stage, words: str, name: str, args: dict[str, Any]
+) -> None:
+    acted, _ = await done(stage, words)
+    assert acted == [(name, args)]
+
+
+async def test_who_speaks_is_told_which_actions_of_the_owners_there_are_and_where(stage: Stage) -> None:
+    [asked] = stage.asked()
+    assert "or by whom. Actions there: LookUpDeploys — Look up when one of our services" in asked
+    assert "PingBuoy — Ping the buoy of the harbour." in asked
+    assert asked.count("CheckCrane — Check whether the crane can lift a load") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,82 @@
+"""Which action a person's words ask for: one that they call by its name, or that they describe.
+
+Without a key that is all that leads to an action which the owner has added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rehearsal.claude.matching import parts_of, shared
+
+END = "DONE"
+LOOKS = ("Research", "SearchMemory", "ReadThread")
+TALKS = frozenset({"Think", "Respond", "AskPerson", "ReadDeeply", "Remember", "Schedule", "Escalate"})
+"""What it can choose besides to look; whatever else is offered is a deed of its owner's."""
+POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
+"""How a sentence begins that wants something."""
+LOOKS_UP = re.compile(
+    r"(?:look|tell|get|find|show|read|fetch|check|search|say|list|count|return|give|calculate|compute"
+    r"|convert|translate|measure|compare|what|how)\w*\b",
+    re.I,
+)
+"""How the description begins of what changes nothing: a question may ask for it."""
+USE, WORDS_APART = r"(?:(?:use|call|run|take|try|do)\s+)?", r"\W*"
+QUESTION = re.compile(r"\?\W*$")
+WISH = re.compile(r"^\W*(?:@\S+\s+)?(?:please|can you|could you|will you|would you)\b", re.I)
+"""How a question begins that wants something done."""
+ENOUGH = 2
+"""Words that a wish shares with a deed, where it does not call it; those of a name count for two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """The action that is asked for; `rest` is what is said after its name, where it was called by that."""
+
+    name: str
+    rest: str = ""
+
+
+def is_deed(name: str) -> bool:
+    """Whether an action of this name is neither a look nor talk: its owner has added it."""
+    return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
+
+
+def called(words: str, names: Iterable[str]) -> Wish | None:
+    """What these words call by its name, with what they say after that.
+
+    As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
+    """
+    for name in names:
+        parts = parts_of(name)
+        spelt = [rf"{POLITELY}{USE}{WORDS_APART.join(parts)}"] if is_deed(name) else []
+        if len(parts) > 1 and not name.startswith("To_"):
+            spelt.append(rf"(?<!\w){'[_-]?'.join(parts)}")
+        for one in spelt:
+            found = re.search(rf"{one}(?!\w)(?P<what>.*)", words, re.I | re.S)
+            if found:
+                return Wish(name=name, rest=found["what"].strip(" .!?:()"))
+    return None
+
+
+def meant(words: str, known: Mapping[str, str]) -> Wish | None:
+    """What its owner has added, and these words describe better than anything else that was added.
+
+    `known` are those, each with its description.
+    """
+    score = {name: _score(words, name, about) for name, about in known.items()}
+    best = max(score, key=score.__getitem__, default=None)
+    if best is None:
+        return None
+    wanted = 1 if LOOKS_UP.match(known[best]) else ENOUGH
+    may_be = wanted == 1 or not QUESTION.search(words) or WISH.search(words)
+    return Wish(name=best) if may_be and score[best] >= wanted else None
+
+
+def _score(words: str, name: str, about: str) -> int:
+    parts = parts_of(name)
+    named = shared(words, " ".join(parts))
+    weight = 2 if len(parts) > 1 else 1
+    return weight * len(named) + len([word for word in shared(words, about) if word not in named])
