@@ -90,7 +90,9 @@ class _Reader:
     def _one_of(self, options: list[Any], said: str, *, needed: bool) -> Any:
         for text in filter(None, (said, self._words)):
             for option in options:
-                if re.search(rf"\b{re.escape(str(option))}\b", text, re.I):
+                found = re.search(rf"\b{re.escape(str(option))}\b", text, re.I)
+                if found:
+                    self._words = self._words.replace(found[0], " ", 1)
                     return option
         return options[0] if needed else None
 

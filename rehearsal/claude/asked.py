@@ -18,7 +18,7 @@ from rehearsal.claude.keepsakes import AFTER, BEFORE, SELF, each_once, facts_in
 from rehearsal.claude.matching import shared
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.task import OUTRIGHT, task_of
-from rehearsal.claude.wished import POLITELY, called, meant
+from rehearsal.claude.wished import ENOUGH, POLITELY, called, meant
 
 RESULT = re.compile(r'<result of="([^"<>]+)">((?:(?!<result of=").)*?)</result>', re.S)
 MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
@@ -181,7 +181,7 @@ class Section:
             for found in OFFERED.finditer(self._about(choice)):
                 described[found["name"]] = found["about"]
                 place.setdefault(found["name"], choice)
-        wish = called(words, described) or meant(words, described)
+        wish = called(words, described) or meant(words, described, enough=ENOUGH)
         return place[wish.name] if wish else ""
 
     def _about(self, choice: str) -> str:

@@ -49,7 +49,7 @@ def called(words: str, names: Iterable[str]) -> Wish | None:
 
     As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
     """
-    for name in names:
+    for name in sorted(names, key=len, reverse=True):  # OrderRope before Order
         parts = parts_of(name)
         spelt = [rf"{POLITELY}{USE}{WORDS_APART.join(parts)}"] if is_deed(name) else []
         if len(parts) > 1 and not name.startswith("To_"):
@@ -61,18 +61,21 @@ def called(words: str, names: Iterable[str]) -> Wish | None:
     return None
 
 
-def meant(words: str, known: Mapping[str, str]) -> Wish | None:
+def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> Wish | None:
     """What its owner has added, and these words describe better than anything else that was added.
 
-    `known` are those, each with its description.
+    `known` are those, each with its description. For what changes nothing a word of its name, or `enough`
+    words in all, will do.
     """
     score = {name: _score(words, name, about) for name, about in known.items()}
     best = max(score, key=score.__getitem__, default=None)
     if best is None:
         return None
-    wanted = 1 if LOOKS_UP.match(known[best]) else ENOUGH
-    may_be = wanted == 1 or not QUESTION.search(words) or WISH.search(words)
-    return Wish(name=best) if may_be and score[best] >= wanted else None
+    if LOOKS_UP.match(known[best]):
+        named = shared(words, " ".join(parts_of(best)))
+        return Wish(name=best) if named or score[best] >= enough else None
+    may_be = not QUESTION.search(words) or WISH.search(words)
+    return Wish(name=best) if may_be and score[best] >= ENOUGH else None
 
 
 def _score(words: str, name: str, about: str) -> int:

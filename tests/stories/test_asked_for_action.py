@@ -52,6 +52,18 @@ async def wait_for_pump() -> str:
 
 
 @action(playbooks=["deploys"])
+async def change_currency(amount: float, source: Literal["EUR", "USD"], target: Literal["EUR", "USD"]) -> str:
+    """Change an amount of one currency into another."""
+    return f"{amount} {source} in {target}"
+
+
+@action(playbooks=["deploys"])
+async def tide(harbour: str) -> str:
+    """Say when the water is high in a harbour."""
+    return f"At 4:10 in {harbour}."
+
+
+@action(playbooks=["deploys"])
 async def ping_buoy() -> str:
     """Ping the buoy of the harbour."""
     return "pong"
@@ -173,6 +185,7 @@ async def test_any_action_is_given_what_the_words_say(
         ("ping buoy", "PingBuoy", {}),
         ("Can the crane lift 5.5?", "CheckCrane", {"load": 5.5}),
         ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
+        ("Change 20 EUR into USD", "ChangeCurrency", {"amount": 20.0, "source": "EUR", "target": "USD"}),
         ("Convert 20 to USD of money", "ConvertMoney", {"amount": 20.0, "to": "USD"}),
     ],
 )
@@ -194,6 +207,7 @@ async def test_who_speaks_is_told_which_actions_of_the_owners_there_are_and_wher
     "words",
     [
         "Did anybody drain the pump?",
+        "What is in the harbour log?",
         "What is new?",
         "I like ferries.",
         "My birthday is in March.",
