@@ -133,7 +133,7 @@ def parse(text: str, *, slug: str, actions: Collection[str]) -> Parsed:
 def self_tags(slug: str) -> tuple[str, ...]:
     """The tags by which a soul calls itself: its own, and `<ask-NAME>` of the seed on logic and iteration."""
     ask = f"ask-{slug}"
-    return (slug, ask, f"ask-{slug.title()}")
+    return (slug, ask, f"ask-{slug.title()}", f"ask-{slug.upper()}")
 
 
 def slug_of(name: str) -> str:

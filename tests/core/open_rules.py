@@ -152,7 +152,7 @@ OPEN: tuple[Mutant, ...] = (
     rule(
         "open thought: it calls itself by the tag of the seed, too",
         "mind/payloads.py",
-        '    return (slug, ask, f"ask-{slug.title()}")\n',
+        '    return (slug, ask, f"ask-{slug.title()}", f"ask-{slug.upper()}")\n',
         '    return (slug, f"ask-{ask}")\n',
         f"{MISSPELT}it_calls_itself_by_the_tag_of_the_seed",
     ),

@@ -105,6 +105,9 @@ async def test_it_calls_itself_by_the_tag_of_the_seed(stage: Stage) -> None:
     thinks(stage, f'<ask-Claudius convo_id="{thread}">Again.</ask-Claudius>', final("Yes."))
     await stage.say("alice", ALICE, "Once more?", ts)
     assert stage.entries("self-call")[-1].event.text == "Again."
+    thinks(stage, "<ask-CLAUDIUS>Louder.</ask-CLAUDIUS>", final("Yes!"))
+    await stage.say("alice", ALICE, "And now?", ts)
+    assert stage.entries("self-call")[-1].event.text == "Louder."
     assert not huhs(stage)
 
 
