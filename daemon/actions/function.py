@@ -136,10 +136,20 @@ class ActionFunction:
             kinds = get_args(returned)
         for kind in kinds:
             named = get_origin(kind) or kind
+            if named is object and not self._is_one_step:  # says nothing; what comes is looked at
+                continue
             if isinstance(named, type) and not issubclass(named, tuple(kept)):
-                said = inspect.formatannotation(returned)
-                return f"it returns a {said}, and only a text is kept: write `-> str`, and return a str"
+                return f"it returns a {inspect.formatannotation(returned)}, and {self._what_is_kept}"
         return ""
+
+    @property
+    def _what_is_kept(self) -> str:
+        if self._is_one_step:
+            return "only a text is kept: write `-> str`, and return a str"
+        return (
+            "a run takes a text, its memory, `recurse()` or `[memory, process]`: write `-> str`,"
+            " `-> WorkingMemory`, `-> Recursion` or `-> list[object]`"
+        )
 
     @property
     def _is_one_step(self) -> bool:

@@ -25,7 +25,7 @@ from daemon.processes import closing
 
 
 @action(playbooks=["problem_solving"])
-async def hand_over(memory: WorkingMemory, recurse: Recurse) -> list[object]:
+async def hand_over(memory: WorkingMemory, recurse: Recurse) -> object:
     """Hand it on."""
     return [memory, %s]
 

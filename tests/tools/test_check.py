@@ -269,6 +269,7 @@ SHAPES = {
     "async def Think():\n    'Look.'": "there is another action of this name: give its function another",
     "async def look() -> list[str]:\n    'Look.'": "it returns a list[str], and only a text is kept: write",
     "async def look() -> str | int:\n    'Look.'": "it returns a str | int, and only a text is kept",
+    "async def look(run: ActionContext) -> int:\n    'Look.'": "it returns a int, and a run takes a text, its",
     "async def _():\n    'Look.'": " is no name for an action: use a-z, A-Z and 0-9, a letter first",
 }
 
@@ -277,7 +278,8 @@ SHAPES = {
 def test_a_function_that_can_be_no_action_is_told_why(
     words: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
-    lines = own(words, capsys, f"from daemon.actions.function import action\n\n\n@action\n{text}\n")
+    imported = "from daemon.actions.action import ActionContext\nfrom daemon.actions.function import action"
+    lines = own(words, capsys, f"{imported}\n\n\n@action\n{text}\n")
     [wrong] = [line for line in lines if line[0] == "✗"]
     assert said in wrong
 
