@@ -52,7 +52,10 @@ async def _own(name: str) -> Finding:
     except (ConfigError, SandboxError) as error:
         return ill("sandbox", str(error).rstrip("."))
     if ran.value != RESULT:
-        return ill("sandbox", f"{name} opens, but {CELL} came to {ran.value!r} in it: {ran.error.strip()}")
+        return ill(
+            "sandbox",
+            f"{name} opens, but {CELL} came to {ran.value!r} in it: {ran.error.strip().rstrip('.')}",
+        )
     return well("sandbox", f"programs run in {name}, your own class; what confines them is its matter")
 
 

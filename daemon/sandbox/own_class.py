@@ -7,9 +7,9 @@ import inspect
 import logging
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
-from daemon.environment import Bounds, Function, Sandbox, SandboxError
+from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
 from daemon.errors import UNLOADED, ConfigError, unloaded
 
 log = logging.getLogger(__name__)
@@ -74,9 +74,49 @@ async def open_own(
 ) -> Sandbox:
     """A sandbox of this class. Raises SandboxError, whatever it raises itself."""
     try:
-        return await made.open(functions, bounds)
+        return OwnSandbox(name, await made.open(functions, bounds))
     except UNLOADED as error:
         log.exception("The sandbox %s could not be opened.", name)
         raise SandboxError(
             f"{name} could not be opened ({type(error).__name__}): the log says why."
         ) from error
+
+
+class OwnSandbox:
+    """Implements Sandbox over one of the owner's class: what that raises ends the sandbox, and no reading."""
+
+    def __init__(self, name: str, sandbox: Sandbox) -> None:
+        self._name = name
+        self._sandbox = sandbox
+
+    async def execute_code(self, code: str) -> Execution:
+        """Run this cell to its end; what is no Execution is an error of it."""
+        try:
+            came: object = await self._sandbox.execute_code(code)
+        except UNLOADED as error:
+            log.exception("The sandbox %s failed in a cell.", self._name)
+            return self._lost(f"failed ({type(error).__name__}): the log says why.")
+        if not isinstance(came, Execution):
+            log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
+            return self._lost(f"returned {_kind(came)} where an Execution belongs.")
+        return came
+
+    def _lost(self, why: str) -> Execution:
+        return Execution(error=f"{self._name} {why}", lost=True)
+
+    async def bind(self, **names: Any) -> None:
+        """Raises SandboxError, whatever it raises itself."""
+        try:
+            await self._sandbox.bind(**names)
+        except UNLOADED as error:
+            log.exception("The sandbox %s takes no values.", self._name)
+            raise SandboxError(
+                f"{self._name} takes no values ({type(error).__name__}): the log says why."
+            ) from error
+
+    async def close(self) -> None:
+        """End it; what goes wrong then stands in the log."""
+        try:
+            await self._sandbox.close()
+        except UNLOADED:
+            log.exception("The sandbox %s could not be closed.", self._name)

@@ -50,6 +50,11 @@ class Broken(Counting):
         raise RuntimeError("no room")
 
 
+class Failing(Counting):
+    async def execute_code(self, code: str) -> Execution:
+        raise TypeError("no such keyword")
+
+
 class Half:
     def open(self) -> None: ...
 
@@ -154,3 +159,6 @@ async def test_the_doctor_runs_a_cell_in_it() -> None:
     found = await sandbox(f"{HERE}.Counting")
     assert not found.ok
     assert "6 * 7 came to 1 in it" in found.said
+    found = await sandbox(f"{HERE}.Failing")
+    assert not found.ok
+    assert "Failing failed (TypeError): the log says why" in found.said

@@ -269,7 +269,7 @@ SHAPES = {
     "async def Think():\n    'Look.'": "there is another action of this name: give its function another",
     "async def look() -> list[str]:\n    'Look.'": "it returns a list[str], and only a text is kept: write",
     "async def look() -> str | int:\n    'Look.'": "it returns a str | int, and only a text is kept",
-    "async def look(run: ActionContext) -> int:\n    'Look.'": "it returns a int, and a run takes a text, its",
+    "async def look(run: ActionContext) -> int:\n    'Look.'": "it returns a int, and a run takes a text,",
     "async def _():\n    'Look.'": " is no name for an action: use a-z, A-Z and 0-9, a letter first",
 }
 
