@@ -23,7 +23,7 @@ pytestmark = IN_A_BROWSER
 DM = "D0BOB000001"
 GENERAL = "C0GENERAL01"
 SECRET = "I keep forty beehives in Zinnwald."
-BOTH = "Forget it, and delete your messages here"
+BOTH = "Forget it, and delete your answers here"
 
 
 @dataclass(kw_only=True)

@@ -17,7 +17,7 @@ from tests.stories.choosing import IDS, press, pressed, questions, shown
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
 from tests.stories.test_forgetting import SECRETS, lived, traces, until_told
 
-BOTH = "Forget it, and delete your messages here"
+BOTH = "Forget it, and delete your answers here"
 DELETES = "chat.delete"
 
 

@@ -247,7 +247,7 @@ async def test_what_somebody_else_is_asked_is_not_for_whoever_looks(
     [asked] = (await told(stage))["open"]
     assert (asked["yours"], why in asked["why"]) == (False, True)
     assert asked["to"]["names"] == [{"id": BOB_HIMSELF.id, "name": "Bob"}]
-    as_in_slack = ["Forget it", "Forget it, and delete your messages here", "Keep it"]
+    as_in_slack = ["Forget it", "Forget it, and delete your answers here", "Keep it"]
     assert asked["labels"] == as_in_slack
     status, refused = await click(stage, "forget")
     assert (status, refused) == (403, asked["why"])
