@@ -243,7 +243,7 @@ class Waiting(StepEvent):
     closed_by = frozenset(
         {"reminder", "answered", "withdrawn", "restarted", "turn-ended", "thread-ended", "forgotten"}
     )
-    state = "waiting for its end"
+    state = "for its end"
     closed: Seqs = ()
     want: Literal["any", "all"] = "all"
     matching: Match | None = None
