@@ -76,22 +76,6 @@ USED = re.compile(rf"{POLITELY}(?:use|call|run)\s+[a-z]\w+", re.I)
 """Wants a certain action taken."""
 DEED = re.compile(rf"{POLITELY}(?:order|book|buy)\b", re.I)
 """Wants something done in the world."""
-NO_ORDER = (
-    r"(?:is|are|was|were|am|be|been|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must"
-    r"|what|which|who|whom|whose|when|where|why|how|i|you|he|she|it|we|they|me|him|her|us|them|the|an?|my|your"
-    r"|our|this|that|these|those|all|any|some|no|not|nor|yes|yet|and|or|but|so|if|then|than|as|at|by|for|from"
-    r"|in|into|of|off|on|onto|out|over|to|under|up|down|with|without|after|before|since|until|while|because"
-    r"|about|above|only|even|just|also|both|such|quite|thanks|hello|good|dear|again|here|there|now|maybe|say"
-    r"|tell|write|read|give|answer|explain|describe|sum|summari[sz]e|compare|think|remember|forget|stop|cancel"
-    r"|keep|know|like|love|hear|mind)\b"
-)
-"""What no order to do something begins with: words of grammar, and verbs of what a model does by itself."""
-ORDER = re.compile(
-    rf"{POLITELY}(?!{NO_ORDER})[a-z]+\s+(?:the|an?|our|my|this|that|all)\s+\w+"
-    r"|^\W*(?:@\S+\s+)?what(?:.s|\s+is|\s+are)\s+the\s+\w+",
-    re.I,
-)
-"""Wants something done, or asks after a thing: there may be an action for it, which only a run is offered."""
 SIGNS = tuple(
     (re.compile(sign, re.I), re.compile(meant, re.I))
     for sign, meant in (
@@ -153,10 +137,7 @@ class Section:
         allowed = OUTRIGHT.search(words) or not RESERVED.search(self.about)
         if OPEN_THOUGHT in self.choices and allowed and task_of(words):
             return OPEN_THOUGHT
-        usual = str(chosen(self.choices, words))
-        if PROBLEM in self.choices and USUAL.fullmatch(usual) and ORDER.search(words):
-            return PROBLEM
-        return usual
+        return str(chosen(self.choices, words))
 
     def _own_turn(self, words: str) -> str:
         """Where the owner's own processes are among the choices: the one that these words are about, by its

@@ -78,8 +78,8 @@ SPEECH: tuple[Mutant, ...] = (
     rule(
         "a thread that began without the soul is fetched",
         "soul/overhearing.py",
-        "if place.is_whole and not unasked:",
-        "if not unasked:",
+        "if (place.is_whole and not unasked) or not _is_wanted(turn):",
+        "if not unasked or not _is_wanted(turn):",
         "tests/stories/test_called_in.py::test_what_was_said_before_is_fetched_after_the_turn_has_begun",
     ),
 )
