@@ -37,12 +37,17 @@ async def beep(stage: Stage, text: str, root: str | None = None) -> str:
 
 async def heard_out(*stages: Stage) -> None:
     """What bots say is whole, and what comes of it is over: for each of these daemons."""
+
+    def whole() -> bool:
+        return not any(stage.pending("may-grow") for stage in stages)
+
     while True:
+        was_whole = whole()
         for stage in stages:
             await stage.settled()
-        if not any(stage.pending("may-grow") for stage in stages):
+        if was_whole and whole():  # what became whole while it settled begins a turn
             return
-        await stages[0].passing(1, lambda: not any(stage.pending("may-grow") for stage in stages))
+        await stages[0].passing(1, whole)
 
 
 def thread_of(stage: Stage, channel: str, ts: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from tests.attention import rest
+from tests.attention import PATIENCE, rest
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage
 
 WANTED = {
@@ -79,6 +81,9 @@ async def test_an_inner_life_thinks_of_what_its_notes_and_its_diary_hold(asleep:
         raise AssertionError(f"no tick says {words!r}: {thoughts()}")
 
     await stage.post("alice", GENERAL, "The printer is out of ink again")
+    async with asyncio.timeout(PATIENCE):
+        while not stage.entries("noticed"):  # or its first tick finds nothing, and it sleeps for an hour
+            await rest()
     await thinks("My diary holds about it: “The printer is out of ink again”")
     await stage.post("bob", GENERAL, f"{ME} what can you do?")
     await thinks("Bob wrote: “what can you do?”")  # without the mention
