@@ -7,10 +7,8 @@ them that are gone.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
@@ -20,18 +18,18 @@ from daemon.errors import SpeechFailed
 from daemon.kinds import DeleteDone, DeletedSome, DeletionListed, ToDelete
 from daemon.knowledge.forgotten import confirmed
 from daemon.ports import Clock, OwnMessages
+from daemon.soul.background_job import BackgroundJob
 
 CHUNK = 25
 """Messages after which it is recorded how far it came."""
-PAUSE = 30.0
-"""Seconds until it is tried again."""
-
-log = logging.getLogger(__name__)
 
 
-class Deleter:
-    """While inside, what is to be deleted is: at its begin, and whenever `wanted` is set. `wake` is told of a
-    thread for which something has come."""
+class Deleter(BackgroundJob):
+    """Deletes what is to be deleted. `wake` is called with each thread for which something has come of it."""
+
+    name = "Deleting"
+    passing = (JournalError, SpeechFailed)
+    pause = 30.0
 
     def __init__(
         self,
@@ -41,44 +39,13 @@ class Deleter:
         wanted: asyncio.Event,
         messages: OwnMessages,
     ) -> None:
+        super().__init__(clock, wanted)
         self._journal = journal
-        self._clock = clock
         self._wake = wake
-        self._wanted = wanted
         self._messages = messages
 
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._for_ever(), name="deleting")
-        self._task.add_done_callback(_ended)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _for_ever(self) -> None:
-        while True:
-            self._wanted.clear()
-            try:
-                await self._delete_all()
-            except (JournalError, SpeechFailed) as error:
-                log.warning("Deleting is tried again in a while. %s", error)
-                await self._clock.sleep(PAUSE)
-            else:
-                await self._wanted.wait()
-
-    async def _delete_all(self) -> None:
-        """All that is wanted. What cannot be done for one holds up nobody else; its error comes last."""
-        failed: Exception | None = None
-        for asked in self._journal.pending(ToDelete):
-            try:
-                await self._delete(asked)
-            except (JournalError, SpeechFailed) as error:
-                failed = error
-        if failed:
-            raise failed
+    async def do_all(self) -> None:
+        await self.each(self._journal.pending(ToDelete), self._delete)
 
     async def _delete(self, asked: Entry[ToDelete]) -> None:
         """Delete all that is listed; then whoever wanted it is told."""
@@ -120,12 +87,3 @@ class Deleter:
             some = DeletedSome(deleted=len(refused) - len(left), left=len(left), why=left[-1] if left else "")
             known, _ = await self._journal.append(asked.thread, some, key=key, author="core", cause=asked.seq)
         return cast(Entry[DeletedSome], known).event
-
-
-def _ended(task: asyncio.Task[None]) -> None:
-    """An owner reads it: what is still to be deleted waits for the next start."""
-    if task.cancelled():
-        return
-    error = task.exception()
-    if error:
-        log.critical("Deleting failed. Start the daemon anew.", exc_info=error)

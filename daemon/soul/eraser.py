@@ -7,11 +7,9 @@ from the journal. Whatever was made from such words by then, by turns that were 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from daemon.engine.erasing import Forgotten, erased_key
 from daemon.engine.event import Entry, Input, only, seqs_of
@@ -36,19 +34,16 @@ from daemon.knowledge.forgotten import confirmed
 from daemon.knowledge.lineage import Lineage, Wanted
 from daemon.knowledge.traces import Traces
 from daemon.ports import Clock
+from daemon.soul.background_job import BackgroundJob
 
 CHUNK = 50
 """Entries that are looked at while nobody else can do anything."""
 PATIENCE = 30.0
 """Seconds in which a turn may end by itself that has such words in mind; then it is stopped."""
-PAUSE = 5.0
-"""Seconds until it is tried again."""
 SELF = "soul"
 """The thread of what belongs to no conversation."""
 LET_GO = (Input, Asked, Waiting, Spawned)
 WHY = "somebody wanted it to be forgotten"
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +65,15 @@ Clear = Callable[[Gone], Awaitable[object]]
 """Clears something outside of the journal. It may be called again. Raises OSError."""
 
 
-class Eraser:
-    """While inside, what is to be forgotten is: at its begin, and whenever `wanted` is set. `wake` is told of
-    a thread for which something has come."""
+class Eraser(BackgroundJob):
+    """Forgets what is to be forgotten. `wake` is called with each thread for which something has come of it.
+
+    `clear` are called for each person who is forgotten.
+    """
+
+    name = "Forgetting"
+    passing = (JournalError, OSError)
+    pause = 5.0
 
     def __init__(
         self,
@@ -82,56 +83,18 @@ class Eraser:
         wanted: asyncio.Event,
         clear: Sequence[Clear] = (),
     ) -> None:
+        super().__init__(clock, wanted)
         self._journal = journal
-        self._clock = clock
         self._wake = wake
-        self._wanted = wanted
         self._clear = clear
 
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._for_ever(), name="forgetting")
-        self._task.add_done_callback(_ended)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _for_ever(self) -> None:
-        while True:
-            self._wanted.clear()
-            try:
-                await self._forget_all()
-            except (JournalError, OSError) as error:
-                log.warning("Forgetting is tried again in a moment. %s", error)
-                await self._clock.sleep(PAUSE)
-            else:
-                await self._wanted.wait()
-
-    async def _forget_all(self) -> None:
-        """All that is wanted. What cannot be done for one holds up nobody else; its error comes last."""
-        failed: Exception | None = None
+    async def do_all(self) -> None:
         for left in self._journal.pending(Forgotten):
             await self._journal.erase(left)
-        for asked in self._journal.pending(ToForget):
-            try:
-                forgetting = Forgetting(self._journal, self._clock, self._wake, self._clear, asked)
-                await forgetting.run()
-            except (JournalError, OSError) as error:
-                failed = error
-        if failed:
-            raise failed
+        await self.each(self._journal.pending(ToForget), self._forget)
 
-
-def _ended(task: asyncio.Task[None]) -> None:
-    """An owner reads it: what is still to be forgotten waits for the next start."""
-    if task.cancelled():
-        return
-    error = task.exception()
-    if error:
-        log.critical("Forgetting failed. Start the daemon anew.", exc_info=error)
+    async def _forget(self, asked: Entry[ToForget]) -> None:
+        await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
 
 
 class Forgetting:
