@@ -270,9 +270,7 @@ class Journal(Reading):
         for some in chunks(seqs, CHUNK):
             await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
-        await self._writer.perform(
-            lambda store: touched.extend(executions_of(store, self.kinds, seqs).values())
-        )
+        await self._writer.perform(lambda store: touched.extend(executions_of(store, self.kinds, seqs)))
         for few in chunks(touched, FEW_EXECUTIONS):
             await self._writer.perform(partial(unhash, kinds=self.kinds, executions=few))
         await self._writer.perform(Store.scrub)

@@ -41,5 +41,5 @@ def _clear_hashes(store: Store, kinds: Kinds) -> None:
         if isinstance(event, Forgotten):
             seqs += event.seqs
     if seqs:
-        unhash(store, kinds, [*executions_of(store, kinds, seqs).values()])
+        unhash(store, kinds, executions_of(store, kinds, seqs))
         store.scrub()

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from daemon.engine.blanking import mark_of
 from daemon.engine.erasing import Erased, Forgotten, erased_key
@@ -27,9 +27,6 @@ FEW_EXECUTIONS = 20
 
 log = logging.getLogger(__name__)
 
-Names = Mapping[str, set[str]]
-"""Executions, each with the names of its turns: so the keys of its entries begin."""
-
 
 def blank(store: Store, kinds: Kinds, seqs: Sequence[int], by: int) -> None:
     """Blank the bodies of these entries, under the entry `by`; those that are blank already stay so.
@@ -44,9 +41,9 @@ def blank(store: Store, kinds: Kinds, seqs: Sequence[int], by: int) -> None:
     store.commit()
 
 
-def executions_of(store: Store, kinds: Kinds, seqs: Sequence[int]) -> Names:
+def executions_of(store: Store, kinds: Kinds, seqs: Sequence[int]) -> list[set[str]]:
     """Find the executions that recorded one of these entries, or took one up: what their steps asked may have
-    been made of its words."""
+    been made of its words. Each is the set of its name and those of its turns, with which its keys begin."""
     wanted, found = set(seqs), set[str]()
     first = dict[str, int]()
     for seq, thread, _, _, _, key, *_ in store.many(seqs):
@@ -65,7 +62,7 @@ def executions_of(store: Store, kinds: Kinds, seqs: Sequence[int]) -> Names:
                 turns[event.execution].add(row[5].removesuffix("/began"))
                 if not wanted.isdisjoint(event.inputs):
                     found.add(event.execution)
-    return {execution: {execution, *turns[execution]} for execution in found}
+    return [{execution, *turns[execution]} for execution in found]
 
 
 def readable_of(rows: Sequence[Stored], kinds: Kinds) -> Iterator[tuple[Stored, Event]]:
@@ -121,7 +118,7 @@ def finish(store: Store, kinds: Kinds, now: float) -> None:
         assert isinstance(forgotten, Forgotten)
         for some in chunks(forgotten.seqs, CHUNK):
             blank(store, kinds, some, seq)
-        unhash(store, kinds, [*executions_of(store, kinds, forgotten.seqs).values()])
+        unhash(store, kinds, executions_of(store, kinds, forgotten.seqs))
         store.scrub()
         store.begin()
         store.insert(

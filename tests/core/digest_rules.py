@@ -110,7 +110,7 @@ DIGESTED = (
     rule(
         "forgetting: a later life clears the hashes, too",
         "engine/overwriting.py",
-        "        unhash(store, kinds, [*executions_of(store, kinds, forgotten.seqs).values()])\n",
+        "        unhash(store, kinds, executions_of(store, kinds, forgotten.seqs))\n",
         "",
         f"{HASHES}a_kill_at_any_boundary_leaves_none[3-]",
     ),
