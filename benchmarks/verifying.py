@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.figure import Figure
 from benchmarks.ground import Ground, ground
-from daemon.engine.digests import digest_of
+from daemon.engine.digests import digest_of_row
 from daemon.engine.reading import reading
 from daemon.engine.tables import ROW, Stored
 from daemon.kinds import SOUL_KINDS
@@ -81,7 +81,7 @@ def _copy(path: Path, rows: Sequence[Stored], entries: int) -> None:
     with closing(sqlite3.connect(path)) as bare, bare:
         [last] = bare.execute("select max(seq) from entry").fetchone()
         for begin in range(last + 1, entries, len(rows)):
-            bare.executemany(INSERT, [(*row, digest_of(row)) for row in _moved(rows, begin)])
+            bare.executemany(INSERT, [(*row, digest_of_row(row)) for row in _moved(rows, begin)])
         bare.execute(LEASES)
 
 

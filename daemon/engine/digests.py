@@ -13,7 +13,7 @@ SIZE = 16
 """Bytes of a digest: an alteration that keeps it is out of the question, and a row grows by 17 bytes."""
 
 
-def digest_of(row: Stored) -> bytes:
+def digest_of_row(row: Stored) -> bytes:
     """Digest all that is recorded of an entry, its seq included: also two rows that were swapped are seen.
 
     Lengths come before texts, so that nothing can move from one column into the next. A damaged cell, which
@@ -23,7 +23,7 @@ def digest_of(row: Stored) -> bytes:
     try:
         lengths = f"{len(thread)} {len(kind)} {len(author)} {len(key)} {len(closes)}"
     except TypeError:  # a number, or nothing, where a text should be
-        return digest_of(
+        return digest_of_row(
             (seq, repr(thread), repr(kind), repr(author), body, repr(key), cause, repr(closes), at)
         )
     recorded = f"{seq} {cause!r} {at!r} {lengths}\n{thread}{kind}{author}{key}{closes}{body}"

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
-from daemon.engine.digests import digest_of
+from daemon.engine.digests import digest_of_row
 from daemon.engine.tables import REPLAYS, ROW, Row, Stored
 
 PART = 500
@@ -78,7 +78,7 @@ class Store:
         stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
         inserted = self._db.execute(
             f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-            (*stored, digest_of(stored)),
+            (*stored, digest_of_row(stored)),
         )
         if not inserted.rowcount:
             return None
@@ -97,7 +97,7 @@ class Store:
         """Put this key and body in the place of the row's own, and their digest in the place of its digest.
         Only what is forgotten is ever written over."""
         seq, thread, kind, author, _, _, cause, closes, at = row
-        digest = digest_of((seq, thread, kind, author, body, key, cause, closes, at))
+        digest = digest_of_row((seq, thread, kind, author, body, key, cause, closes, at))
         self._db.execute(
             "update entry set key = ?, body = ?, digest = ? where seq = ?", (key, body, digest, seq)
         )
@@ -111,7 +111,7 @@ class Store:
         where = f"seq > ? and seq <= ? and digest is null order by seq limit {most}"
         rows = self._db.execute(f"select {ROW} from entry where {where}", between).fetchall()
         for row in rows:
-            self._db.execute("update entry set digest = ? where seq = ?", (digest_of(row), row[0]))
+            self._db.execute("update entry set digest = ? where seq = ?", (digest_of_row(row), row[0]))
         if rows:
             self._db.execute("update undigested set since = ?", (rows[-1][0],))
         else:

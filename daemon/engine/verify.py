@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from daemon.engine.blanking import mark_of
-from daemon.engine.digests import digest_of
+from daemon.engine.digests import digest_of_row
 from daemon.engine.journal_rules import RULES, Ledger, Rule
 from daemon.engine.reading import Reading
 from daemon.engine.rows import entry_of, seqs_in
@@ -99,7 +99,7 @@ class Digests:
             self.missing += 1
         elif digest is None:
             yield seq, "altered", "its digest is missing: it was removed, or the entry was put in by hand"
-        elif digest != digest_of(row):
+        elif digest != digest_of_row(row):
             yield seq, "altered", "it does not fit its digest: it is not what was written, or that is not"
 
 

@@ -33,7 +33,7 @@ DIGESTED = (
     rule(
         "digests: one is written with its entry",
         "engine/store.py",
-        "(*stored, digest_of(stored)),",
+        "(*stored, digest_of_row(stored)),",
         "(*stored, None),",
         f"{DIGESTS}a_digest_is_written_with_the_entry_and_is_small",
     ),
