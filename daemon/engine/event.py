@@ -376,8 +376,8 @@ def fingerprint(*asked: object) -> str:
 def _plain(value: object) -> Any:
     """What stands for a value that is not JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        unasked = {field.name for field in dataclasses.fields(value) if field.metadata == UNASKED}
-        return {name: part for name, part in _fields(value).items() if name not in unasked}
+        asked = [field.name for field in dataclasses.fields(value) if field.metadata != UNASKED]
+        return {name: getattr(value, name) for name in asked}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):
