@@ -1,6 +1,6 @@
-"""The digest of an entry, which stands beside it in the file: what was altered there no longer fits it.
+"""Digests of entries, which stand beside them in the file: an entry that was altered does not fit its own.
 
-It tells of accidents and careless edits. Whoever can write to the file can write a digest, too.
+They tell of accidents and careless edits. Whoever can write to the file can write a digest, too.
 """
 
 from __future__ import annotations

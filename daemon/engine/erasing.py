@@ -1,6 +1,6 @@
-"""What is forgotten is recorded by two entries: what is to be erased from the file, and that it was.
+"""Record what is forgotten by two entries: one names what is to be erased from the file, one says it was.
 
-`overwriting.py` does what lies between. A kill there leaves a `forgotten` entry that is pending.
+A kill between the two leaves the first one pending.
 """
 
 from __future__ import annotations

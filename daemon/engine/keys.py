@@ -16,7 +16,8 @@ import re
 PART = "!"
 CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
 """The name of a context that is made of its content."""
-RENAMED = "/:forgotten-"
+RENAMED = ":forgotten-"
+"""How the name of such a context begins when its content is forgotten."""
 FAILED = "failed"
 STOPPED = "stopped"
 
@@ -62,8 +63,8 @@ def by_content(path: str) -> bool:
 
 
 def is_renamed(key: str) -> bool:
-    """Does it stand in a context that was named by what is forgotten? Nobody can ask for that any more."""
-    return RENAMED in key
+    """True if it stands in a context that was named by what is forgotten: nobody can ask for it any more."""
+    return f"/{RENAMED}" in key
 
 
 def renamed(key: str, seq: int, names: dict[str, str]) -> str:
@@ -76,7 +77,7 @@ def renamed(key: str, seq: int, names: dict[str, str]) -> str:
     for place, name in enumerate(parts):
         old = "/".join(key.split("/")[: place + 1])
         if CONTENT.match(name):
-            new = CONTENT.sub(f":forgotten-{seq}", name)
+            new = CONTENT.sub(f"{RENAMED}{seq}", name)
             names.setdefault(old, "/".join([*parts[:place], new]))
         if old in names:
             parts[: place + 1] = names[old].split("/")

@@ -47,7 +47,7 @@ def delete_database(file: Path) -> None:
 class Store:
     """One connection to the tables in the file at `path`. Raises sqlite3.Error.
 
-    `digested`: has the table of entries a column of digests? One that is only read may have none.
+    `digested`: the table of entries has a column of digests. One that is only read may have none.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, digested: bool = True) -> None:
@@ -74,7 +74,7 @@ class Store:
         """Insert the row with its digest, and fold it; returns its seq, or None where its key or thread is
         there already."""
         seq = self.last() + 1
-        closes, at = json.dumps(row.closes), float(row.at)
+        closes, at = json.dumps(row.closes), float(row.at)  # as they are read back
         stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
         inserted = self._db.execute(
             f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",

@@ -86,14 +86,14 @@ def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
 
 
 class Digests:
-    """Checks that each entry is what was written; counts those `between` two seqs that have no digest yet."""
+    """A check of each entry against its digest, and a count of those `between` two seqs that have none."""
 
     def __init__(self, between: tuple[int, int] | None) -> None:
         self._since, self._upto = between or (0, 0)
         self.missing = 0
 
     def check(self, row: Stored, digest: object) -> Findings:
-        """A row, and the digest beside it (None: there is none)."""
+        """Compare a row with the digest beside it (None: there is none)."""
         seq = row[0]
         if digest is None and self._since < seq <= self._upto:
             self.missing += 1

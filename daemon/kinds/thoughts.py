@@ -87,7 +87,7 @@ class ModelCall(StepEvent):
 
     @property
     def out_of_time(self) -> bool:
-        """Was it broken off because the time of its reading was over?"""
+        """True if it was broken off because the time of its reading was over."""
         return self.failure == OUT_OF_TIME
 
     @property
@@ -196,7 +196,7 @@ class Planned(StepEvent):
 
     @property
     def closed(self) -> Sequence[str]:
-        """Those that are not: done, or cancelled."""
+        """The steps that are done or cancelled."""
         return [text for text, state in self.steps if state != "open"]
 
     def line(self) -> str:
