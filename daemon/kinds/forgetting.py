@@ -100,7 +100,7 @@ class ToDelete(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionListed(Event):
-    """Which messages are to be deleted, by their ts. Not `whole`: Slack did not show all that there are."""
+    """The messages to be deleted, by their ts. Not `whole`: Slack did not show all that there are."""
 
     kind = "deletion-listed"
     stays: ClassVar[tuple[str, ...]] = ("messages",)
@@ -113,8 +113,7 @@ class DeletionListed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedSome(Event):
-    """So many of these messages are gone from Slack, and so many it left standing, the last of them for `why`
-    (Slack's word)."""
+    """So many of these messages are gone from Slack, `left` are not: the last for `why` (Slack's word)."""
 
     kind = "deleted-some"
     stays: ClassVar[tuple[str, ...]] = ("why",)

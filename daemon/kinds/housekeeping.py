@@ -123,6 +123,6 @@ class MayGrow(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grown(Event):
-    """The message grows no more: it was taken, or how it reads now; nothing of it, where it is gone."""
+    """The message grows no more: it was taken, or heard as edited; neither, if it is gone."""
 
     kind = "grown"

@@ -61,7 +61,7 @@ class Reacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerBegan(Input):
-    """The daemon was started with an inner life. `reads_dms`: may it read along in DMs from now on?"""
+    """The daemon was started with an inner life. `reads_dms`: it may read along in DMs from now on."""
 
     kind = "inner-began"
     rank = Rank.RESUME
