@@ -64,11 +64,6 @@ class ProcessLog(Projection):
         """The commands that failed and were not dealt with yet, in order, of those that may be known."""
         return [one for one in self._failed.values() if knows(one.event.view, one.seq)]
 
-    @property
-    def let_go(self) -> int:
-        """How many failed commands were let go, since there were too many."""
-        return self._let_go
-
     def get(self, id: int) -> Process | None:
         """The process of this id, also one that was dealt with; None where there is none any more."""
         return self._all.get(id)
@@ -82,7 +77,6 @@ class ProcessLog(Projection):
         self._unplaced: dict[str, list[int]] = {}
         """Branches whose view is not known yet, by the execution that began them."""
         self._failed: dict[int, Entry[CommandRan]] = {}
-        self._let_go = 0
 
     def _take(self, entry: Entry[Any]) -> None:
         match entry.event:
@@ -145,7 +139,6 @@ class ProcessLog(Projection):
         self._failed[entry.seq] = entry
         while len(self._failed) > MOST_FAILED:
             self._failed.pop(min(self._failed))
-            self._let_go += 1
 
     def _mark(self, id: object) -> None:
         """This one is dealt with, if it is one that has ended or failed: a later version may name others."""
