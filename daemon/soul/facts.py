@@ -22,12 +22,12 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
     """Return what was done in this execution, and in those before it of the same train of thought."""
     began = only(TurnBegan, journal.recorded(execution))[0]
     train = executions(journal, began.thread, began)
-    entries = [entry for one in train for entry in journal.recorded(one.event.execution)]
+    entries: list[Entry[Any]] = []
     processes: list[str] = []
     for one in train:
-        processes.append(one.event.process)
-        taken = only(TransitionTaken, journal.recorded(one.event.execution))
-        processes += [transition.event.to for transition in taken]
+        recorded = journal.recorded(one.event.execution)
+        entries += recorded
+        processes += [one.event.process, *(taken.event.to for taken in only(TransitionTaken, recorded))]
     link = ""
     if console:
         link = f"{console}/#{began.thread}"
