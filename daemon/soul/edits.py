@@ -49,13 +49,17 @@ def edited_at(entry: Entry[Any]) -> Decimal:
 
 
 def as_it_reads(said: Sequence[Entry[Any]]) -> list[Entry[Any]]:
-    """Return these entries without the versions of a message that a later edit among them replaces."""
+    """Return these entries without the versions of a message that a later edit among them replaces.
+
+    Of two that share a seq, an edit and the message that got its words, the last one given stands.
+    """
+    unique = {entry.seq: entry for entry in said}
     newest = dict[str, Decimal]()
-    for entry in said:
+    for entry in unique.values():
         edited = edited_at(entry)
         if edited:
             newest[entry.event.ts] = max(edited, newest.get(entry.event.ts, edited))
-    return [entry for entry in said if not _is_replaced(entry, newest)]
+    return [entry for entry in unique.values() if not _is_replaced(entry, newest)]
 
 
 def _is_replaced(entry: Entry[Any], newest: dict[str, Decimal]) -> bool:

@@ -52,8 +52,7 @@ def suspended(turn: Turn) -> TurnEnded:
             seen.append(answer)
     accepted = execution.inputs[len(turn.inputs) :]
     seen += only(Said, accepted)
-    unique = {entry.seq: entry for entry in (*turn.heard, *turn.said)}
-    said = in_order(as_it_reads([*unique.values()]))
+    said = in_order(as_it_reads([*turn.heard, *turn.said]))
     memory = working_memory(recall([*said, *by_seq(seen)]))
     return TurnEnded(outcome="suspended", keep=_new(turn, memory))
 

@@ -245,8 +245,7 @@ class Turn(Voice):
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
         known = [*self.past.kept, *self._carried]
         new = [entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)]
-        unique = {entry.seq: entry for entry in new}
-        came = in_order(as_it_reads([*unique.values()]))
+        came = in_order(as_it_reads(new))
         if self.came:
             came = by_seq([*came, *self.came])
         return working_memory([*recall(core), *known, *recall(came)])

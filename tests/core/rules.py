@@ -110,8 +110,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "what was fetched is kept also by a turn that waits",
         "soul/ending.py",
-        "in (*turn.heard, *turn.said)}",
-        "in (*turn.past.heard, *turn.said)}",
+        "as_it_reads([*turn.heard, ",
+        "as_it_reads([*turn.past.heard, ",
         "tests/stories/test_called_in.py"
         "::test_what_was_said_before_is_known_while_the_call_waits_for_an_answer",
     ),
