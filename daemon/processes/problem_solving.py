@@ -79,17 +79,17 @@ def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -
 def _research(library: Library | None) -> Action:
     """Research in this library; without one it needs no arguments, and says that no folder is set."""
     words = labels(_text(LABELS))
-
-    async def unable(_context: str, _log: list[str]) -> str:
-        return words.get("no folder", "no folder")
-
-    async def search(_context: str, _log: list[str], args: Any) -> str:
-        assert library
-        return await library.search(args.query) or words.get("nothing found", "nothing found")
-
     one = research.definition(Means(library=library))
     if library is None:
+
+        async def unable(_context: str, _log: list[str]) -> str:
+            return words.get("no folder", "no folder")
+
         return Action(one.name, one.description, unable)
+
+    async def search(_context: str, _log: list[str], args: Any) -> str:
+        return await library.search(args.query) or words.get("nothing found", "nothing found")
+
     return Action(one.name, one.description, search, args=one.args)
 
 
