@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
@@ -543,15 +543,12 @@ def _name_of_function(function: Callable[..., Any]) -> str:
     """Return the name of the process that runs this function; its own name where no process does."""
     module = inspect.getmodule(function) or inspect.getmodule(type(function))
     process = getattr(module, "PROCESS", None)
-    if isinstance(process, MentalProcess) and any(function is run for run in _ways(process)):
-        return process.name
+    if isinstance(process, MentalProcess):
+        run = process.run
+        if function is run or function is getattr(run, "func", None):  # `func` of a functools.partial
+            return process.name
     name = getattr(function, "__name__", "")
     return name if name.isidentifier() else ""
-
-
-def _ways(process: MentalProcess) -> Iterator[object]:
-    yield process.run
-    yield getattr(process.run, "func", None)  # of a functools.partial
 
 
 def transition(returned: object) -> WorkingMemory | Transition:
