@@ -14,7 +14,7 @@ from daemon.engine.exceptions import EngineError
 from daemon.errors import describe_error
 from daemon.ism import Action, Finish, ISMResult, Recursion, Refused
 from daemon.memory import WorkingMemory
-from daemon.mind.recurse import Left
+from daemon.mind.recurse import FinalMemory
 from daemon.mind.wording import LABELS, buttons
 from daemon.process import Question, process_return
 
@@ -65,7 +65,7 @@ def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
             outcome = Recursion()
         case WorkingMemory():
             memory, outcome = outcome, Finish()
-        case Left(memory=str(found)):
+        case FinalMemory(memory=found):
             outcome = Finish(found)
     if isinstance(memory, WorkingMemory):
         known = {*run.memory.memories}

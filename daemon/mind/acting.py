@@ -17,7 +17,7 @@ from daemon.errors import describe_error
 from daemon.memory import WorkingMemory
 from daemon.mind.choice import DONE
 from daemon.mind.choosing import Wording, fenced, result_of, wrong_in
-from daemon.mind.recurse import Left, Recurse, Recursion, added
+from daemon.mind.recurse import FinalMemory, Recurse, Recursion, added
 from daemon.mind.wording import fill
 from daemon.process import ProcessReturn, process_name, process_return
 
@@ -155,7 +155,7 @@ def settled(outcome: object, recurse: Recurse) -> object:
     if outcome is None:
         return recurse.asked or Finish()
     if isinstance(outcome, str):
-        return Left(outcome)
+        return FinalMemory(outcome)
     return outcome
 
 
@@ -169,7 +169,7 @@ def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Ca
             return Came(note="", end=end)
         case Recursion(working=working, internal=internal):
             return Came(note=_news(memory, working), memory=working, internal=internal)
-        case (WorkingMemory() as left) | Left(memory=left):
+        case (WorkingMemory() as left) | FinalMemory(memory=left):
             return Came(note=_news(memory, left), end="finished", memory=left)
         case Finish(response=response):
             return Came(note=str(response or ""), end="finished", response=response)

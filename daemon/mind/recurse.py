@@ -26,10 +26,10 @@ class Recursion:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """The run is over, and this is the working memory that its handler returned."""
+class FinalMemory:
+    """The working memory, as a text, with which a handler ended its run."""
 
-    memory: str | WorkingMemory
+    memory: str
 
 
 class Recurse:
