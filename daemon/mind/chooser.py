@@ -13,8 +13,10 @@ from daemon.mind.acting import Bound, ISMResult, Part, answer
 from daemon.mind.choosing import Wording, fenced
 from daemon.mind.wording import fill
 
-MOST_LINES, MOST_LINE = 50, 200
-"""Lines of the internal log that are shown, and characters of each."""
+MOST_LINES = 50
+"""Lines of the internal log that are shown."""
+LONGEST_LINE = 200
+"""Characters of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ def internal_log(lines: Sequence[str], wording: Wording) -> str:
 
 def _log_line(line: str) -> str:
     """One line: what was found in the world cannot pose as a heading or as ours."""
-    return fenced(" ".join(line.split()), MOST_LINE)
+    return fenced(" ".join(line.split()), LONGEST_LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

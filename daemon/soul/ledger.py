@@ -15,9 +15,10 @@ from daemon.kinds import Ending, ModelCall
 from daemon.limits import ReadingLimits
 from daemon.ports import Clock
 
+LAST_SHARE = 0.2
+"""Share of the time of a reading that its last call may take, within the bounds of `LAST_WORD`."""
 LAST_WORD = (2.0, 120.0)
-"""Seconds that the last call of a reading may take at the least and at the most; else a share of its time."""
-SHARE = 0.2
+"""Seconds that it may take at the least and at the most."""
 
 
 class Ledger:
@@ -84,14 +85,14 @@ class Ledger:
 
     @asynccontextmanager
     async def in_time(self, stopping: asyncio.Event, *, last: bool = False) -> AsyncIterator[asyncio.Event]:
-        """Yields what is set when somebody stops the soul, or the time is over for a call on its way.
+        """Yield an event that is set when somebody stops the soul, or when the time of a call is over.
 
-        The `last` call of a reading has a time of its own, which is short: the rest is over.
+        The `last` call of a reading has a short time of its own, since that of the reading may be over.
         """
         left = self._began + self._limits.seconds - self._clock.steady()
         if last:
             least, most = LAST_WORD
-            left = min(max(self._limits.seconds * SHARE, least), most)
+            left = min(max(self._limits.seconds * LAST_SHARE, least), most)
         over = asyncio.Event()
         ends = [asyncio.create_task(stopping.wait()), asyncio.create_task(self._clock.sleep(left))]
         for end in ends:

@@ -67,10 +67,10 @@ class Scope:
         """Return True if words of this run may be shown now; then no edit overtakes it any more."""
         if self.overtaken_by or (self.may_be_overtaken and edits.overtaking(self.execution)):
             return False
-        self.shows()
+        self.mark_shown()
         return True
 
-    def shows(self) -> None:
-        """Something of the answer is about to be shown: from now on no edit overtakes it."""
+    def mark_shown(self) -> None:
+        """Note that something of the answer is about to be shown: from now on no edit overtakes it."""
         if self.may_be_overtaken:
             self.execution.is_shown = True

@@ -116,7 +116,7 @@ class Speech:
         if not choices and await self._scope.is_overtaken():
             return await self._unsay(self._begun(), "")
         if text or choices:
-            self._scope.shows()
+            self._scope.mark_shown()
         self._scope.ctx.read(part(self._key_of(0), RECEIPT), asked)
         said_before = await self._take_over(asked, text)
         if said_before:
