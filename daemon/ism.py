@@ -125,9 +125,9 @@ class _Run:
     """One run: what it is given, what its chooser was told so far, and what came of it."""
 
     context: str
-    """What each prompt begins with."""
+    """The beginning of each prompt."""
     memory: str | WorkingMemory
-    """What the actions are given, and may change."""
+    """The working memory that the actions are given, and may change."""
     actions: Mapping[str, Action]
     schema: Mapping[str, Any]
     chooser: Chooser
@@ -277,8 +277,10 @@ class _Run:
         return came
 
     def remember(self, memory: str | WorkingMemory) -> None:
-        """An action left this working memory. What it added is told as what came of it; all of it is shown
-        anew where it does not begin with what was there.
+        """Keep the working memory that an action left.
+
+        The chooser is told what it added as what came of the action; where the memory does not begin with
+        what was there, the prompts begin with all of it.
         """
         _, grown = added(self.memory, memory)
         if not grown:

@@ -207,7 +207,7 @@ class Turn(Protocol):
         """What was learned here about this person: the seq of the entry (0: none), and its text."""
 
     def said_with(self, person: str) -> Sequence[Memory]:
-        """What this person has said in this conversation, and the soul to them; nothing that others said."""
+        """Return what this person said in this conversation, and the soul to them; nothing of others."""
 
     @property
     def owners(self) -> Sequence[str]:
@@ -245,19 +245,19 @@ class Turn(Protocol):
         """The owner's file of that name ("soul", "prompts/…") as of this execution's first begin."""
 
     def began_with(self, text: str) -> bool:
-        """Was there an owner's file of that name when this execution first began?"""
+        """Return True if there was an owner's file of that name when this execution first began."""
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads: True for the one execution that claimed it first."""
 
     async def forget(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
-        """This person wants these notes to be forgotten, or (none) all that there is of them.
+        """Record that this person wants these notes forgotten, or (none) all that there is of them.
 
-        `deletes`: and then what the soul said in their DM deleted from Slack.
+        `deletes`: they also want what the soul said in their DM deleted from Slack then.
         """
 
     async def delete_own(self, person: str) -> None:
-        """This person wants what the soul said in this DM of theirs deleted from Slack."""
+        """Record that this person wants what the soul said in this DM deleted from Slack."""
 
     async def once(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""
@@ -385,8 +385,10 @@ class Turn(Protocol):
         """
 
     def facts(self) -> Facts | None:
-        """What this execution has done, with its train of thought; of one that stands apart, what the one
-        before it did."""
+        """Return what this execution has done, with its train of thought.
+
+        For one that stands apart, return what the one before it did.
+        """
 
     async def tell_alone(self, name: str, person: str, text: str) -> None:
         """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""
@@ -420,7 +422,7 @@ class Turn(Protocol):
 Process = Callable[[Turn], Awaitable["WorkingMemory | Transition"]]
 """A mental process: one mode of behaviour."""
 ProcessFunction = Callable[[Turn], Awaitable["WorkingMemory | Transition | Sequence[Any]"]]
-"""How a mental process is written: it may also return what the seed on the ISM does (ProcessReturn)."""
+"""A mental process as it is written: it may also return what the seed on the ISM does (ProcessReturn)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +463,7 @@ class MentalProcess:
 
 FORM = '[memory, process] or [memory, process, {"executeNow": True}]'
 AT_ONCE = ("executeNow", "execute_now")
-"""How the option is written that a process goes to work within this turn."""
+"""Spellings of the option that lets a process go to work within this turn."""
 OPTIONS = (*AT_ONCE, "params")
 
 

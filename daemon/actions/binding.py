@@ -50,7 +50,7 @@ def bind(run: ActionContext, one: Definition) -> Action:
 
 
 def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
-    """What an action came to; what the working memory in it holds more than the conversation is heard.
+    """Return an action's outcome without its memories: the run hears, and its log gets, what is new in them.
 
     Raises TypeError for a list or tuple that names no process.
     """

@@ -40,9 +40,10 @@ class BreakingOut:
     known: Known
 
     async def judged(self, answer: str, written: Written, waits: bool) -> tuple[bool, Judged]:
-        """Does it only say again what it said directly before? Where that is not plain, a small call says.
+        """Return whether it only says again what it said directly before, and how that was judged.
 
-        A command that would leave a record makes it no tick without fruit.
+        Where that is not plain, a small call says. With a command that would leave a record it is no tick
+        without fruit.
         """
         names = [one.name for one in written.commands]
         news = self.contexts.news()

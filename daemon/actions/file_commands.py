@@ -18,7 +18,7 @@ NO_LINE = "{path} has no line {line}, or is no plain text. The process `read` re
 
 
 async def _why_nothing(library: Library, path: str, line: int) -> str:
-    """Why no line of this file can be had."""
+    """Return the reason for which no line of this file can be had, in a sentence or two."""
     try:
         await library.load(path)
     except FileRefused as refused:

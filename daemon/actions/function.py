@@ -160,7 +160,7 @@ class ActionFunction:
 
     @property
     def _is_for_runs_alone(self) -> bool:
-        """Does it speak, think or go on as a run does? In open thought no action does."""
+        """True if it speaks, thinks or goes on as a run does. In open thought no action does."""
         return bool(self._given.keys() & {"say", "recurse"}) or self._given.get("run") is Run
 
     @functools.cached_property

@@ -31,7 +31,7 @@ LONGEST_RESULT = 6_000
 LONGEST_FAILURE = 1_000
 """Characters of what a command came to that failed before the last tick."""
 MOST_FAILURES = 20
-"""Of these, so many are in sight, the newest ones."""
+"""Failed commands that are in sight: the newest ones."""
 LONGEST_LIST = 50_000
 """Characters of the processes, the results, the records or the notes that are in sight."""
 LONGEST_MEMORY = 12_000
@@ -94,8 +94,10 @@ class Contexts:
         return self.state.notes.new_since(self.state.log.last.tick.tick)
 
     def news(self) -> bool:
-        """Did anything happen since the tick before this one began: did a note come, did a process end, is it
-        known what became of a message?"""
+        """Return True if anything happened since the tick before this one began.
+
+        That is: a note came, a process ended, or it is known what became of a message.
+        """
         if self.new_notes() or self.state.said.lines():
             return True
         last = self.state.log.last.tick.tick

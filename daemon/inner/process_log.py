@@ -132,7 +132,7 @@ class ProcessLog(Projection):
             self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
 
     def _fail(self, entry: Entry[CommandRan]) -> None:
-        """This one failed; one that failed before in the very same way gives place to it."""
+        """Add a failed command, in the place of one that failed before in the very same way."""
         for seq, one in [*self._failed.items()]:
             if _alike(one.event, entry.event):
                 del self._failed[seq]

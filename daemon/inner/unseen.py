@@ -1,4 +1,4 @@
-"""What was said to the soul in DMs and no tick has seen: shown if the owner lets it (INNER_LIFE_READS_DMS).
+"""Words of DMs that no tick has seen: shown if the owner lets the soul see them (INNER_LIFE_READS_DMS).
 
 Each tick has one DM in view, so that the words of one are never beside those of another.
 """
@@ -14,9 +14,10 @@ from daemon.inner.state import State
 
 
 def unseen_dms(state: State) -> Sequence[Note]:
-    """The notes from DMs whose words no tick saw that answered, in order.
+    """Return the notes from DMs that were shown in no tick with an answer, in order.
 
-    None came before it may read along; those that many ticks did not come to are let go.
+    Those from before the soul might read along are not among them, nor those from before the last `MOST`
+    answers.
     """
     log = state.log
     if log.dms_since == ALWAYS:

@@ -36,7 +36,7 @@ class Action:
 
     `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
     returns None, a str (what was found), ISMResult, Finish, a WorkingMemory, which ends the run, or
-    `[memory, process, {"executeNow": True}]` (process_return.py). `internal_log` is a list of lines; what is
+    `[memory, process, {"executeNow": True}]`. `internal_log` is a list of lines; what is
     appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone.
 
     A handler that takes a third argument, or one named `recurse`, is the seed's first example: the run goes
@@ -151,7 +151,7 @@ async def carry_out(
 
 
 def settled(outcome: object, recurse: Recurse) -> object:
-    """What a handler that was given `recurse` came to: it goes on if it says so, and else it is over."""
+    """Return the outcome of a handler that was given `recurse`: its run is over unless it says otherwise."""
     if outcome is None:
         return recurse.asked or Finish()
     if isinstance(outcome, str):
@@ -160,7 +160,7 @@ def settled(outcome: object, recurse: Recurse) -> object:
 
 
 def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Came:
-    """What a handler's outcome means for the run; the note is what was found. Raises TypeError."""
+    """Return what a handler's outcome means for the run; the note is what was found. Raises TypeError."""
     end: StopReason | None = None
     if action.terminal:
         end = "finished"
@@ -187,14 +187,14 @@ def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Ca
 
 
 def _memory(given: object) -> str | WorkingMemory | None:
-    """The memory in a process return. Raises TypeError."""
+    """Return the memory in a process return. Raises TypeError for anything else."""
     if given is None or isinstance(given, str | WorkingMemory):
         return given
     raise TypeError(f"expected a text or a WorkingMemory before the process, got a {type(given).__name__}")
 
 
 def _news(before: str | WorkingMemory, now: str | WorkingMemory | None) -> str:
-    """What a memory holds that it did not before."""
+    """Return the part of a memory that was not there before; empty where nothing is new."""
     if now is None:
         return ""
     return added(before, now)[0]
@@ -207,7 +207,7 @@ def _new_lines(came: Came, memory: str | WorkingMemory, lines: list[str]) -> lis
 
 
 def _recursing(handler: Callable[..., Any], recurse: Recurse) -> tuple[list[Recurse], dict[str, Recurse]]:
-    """How this handler is given `recurse`: by place, by name, or not at all."""
+    """Return `recurse` among the arguments by place or by name, as this handler takes it, or in neither."""
     try:
         parameters = [*inspect.signature(handler).parameters.values()]
     except (TypeError, ValueError):  # it is built in

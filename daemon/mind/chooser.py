@@ -51,7 +51,7 @@ class Prompt:
 
 
 def internal_log(lines: Sequence[str], wording: Wording) -> str:
-    """The internal log as the chooser is shown it: its newest lines, each short and harmless."""
+    """Return the internal log for the chooser: its newest lines, each short and harmless."""
     if not wording.log:
         return ""
     shown = [_log_line(line) for line in lines[-MOST_LINES:]]
@@ -62,7 +62,7 @@ def internal_log(lines: Sequence[str], wording: Wording) -> str:
 
 
 def _log_line(line: str) -> str:
-    """One line: what was found in the world cannot pose as a heading or as ours."""
+    """Return it as one line: so what was found in the world cannot pose as a heading or as ours."""
     return fenced(" ".join(line.split()), LONGEST_LINE)
 
 

@@ -1,4 +1,4 @@
-"""What was done for one matter, in figures, said in the owner's words: the answer to `!trace`."""
+"""The answer to `!trace`: the figures of one matter, in the owner's words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def traced(turn: Turn) -> str:
 
 
 def _cost(turn: Turn, facts: Facts) -> str:
-    """What was billed; in a rehearsal, where nothing is, that and what a real model would have cost."""
+    """Return what was billed; in a rehearsal say that nothing was, and what a real model would have cost."""
     if facts.usd or not facts.worth:
         return f"${facts.usd:.4f}"
     return worded(turn, REHEARSED, worth=f"${facts.worth:.4f}")

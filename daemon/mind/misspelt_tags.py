@@ -71,7 +71,7 @@ class Attempts:
         ours = [tag for tag in markup.tags if tag.name in known]
         self._begins = {tag.start for tag in ours if tag.kind != "close"}
         self._ends = {tag.end for tag in ours}
-        """Where known tags end, and the attempts that were found."""
+        """The ends of known tags, and of the attempts that were found."""
         self._nearest: dict[str, str] = {}
 
     def among(self, strangers: Sequence[Tag]) -> Iterator[Misspelt]:
@@ -99,7 +99,7 @@ class Attempts:
             inside_foreign = max(inside_foreign, end)
 
     def _kind(self, name: str) -> str:
-        """`other` is a name that may be misspelt, `thought` another model's tag for its thoughts."""
+        """Return `other` for a name that may be misspelt, `thought` for a tag of another model's thoughts."""
         if name.casefold() in self._silent:
             return "text"
         return kind_of(name, (), PRIVATE)
@@ -140,7 +140,7 @@ class Attempts:
         return is_indented and self._before(tag.start) not in self._ends
 
     def _line(self, tag: Tag) -> int:
-        """Where the line of the tag begins; -1 where that is too far before it to be a bullet's."""
+        """Return the beginning of the tag's line; -1 if it is too far before the tag for a bullet."""
         before = self._before(tag.start)
         start = self._text.rfind("\n", max(before - LONGEST_BULLET, 0), tag.start) + 1
         if start == 0 and before > LONGEST_BULLET:
@@ -164,19 +164,19 @@ class Attempts:
         return after == len(self._text) or "\n" in self._text[place:after]
 
     def _before(self, place: int) -> int:
-        """Where the white space begins that ends there."""
+        """Return the beginning of the white space that ends there."""
         while place and self._text[place - 1].isspace():
             place -= 1
         return place
 
     def _after(self, place: int) -> int:
-        """Where the white space ends that begins there."""
+        """Return the end of the white space that begins there."""
         while place < len(self._text) and self._text[place].isspace():
             place += 1
         return place
 
     def _end(self, tag: Tag) -> int:
-        """Where the element ends, if it is closed, else its tag."""
+        """Return the end of the element if it is closed, else of its tag."""
         closing = self._markup.closed_by.get(tag.start)
         if closing is None:
             return tag.end

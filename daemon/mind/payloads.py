@@ -28,7 +28,7 @@ ROOTS = (THOUGHT, TODO_UNTIL, SPAWN_THREAD, FAN_OUT, SEND, SET_TIMER, CANCEL_TIM
 PARTS = {TODO_UNTIL: "step", SPAWN_THREAD: "initial-payload", FAN_OUT: "item"}
 """What these hold; words beside it are only words."""
 LISTS = {tag: PARTS[tag] for tag in (TODO_UNTIL, FAN_OUT)}
-"""Those that hold nothing else, and several of it."""
+"""The tags that hold any number of one part and nothing else, with that part."""
 WORDS = (THOUGHT, SEND, PARTS[TODO_UNTIL])
 """What holds words alone, as the final answer does."""
 SYSTEM = (
@@ -167,9 +167,9 @@ class _Reading:
         self._thought: list[tuple[int, str]] = []
         """By where it stands."""
         self._strangers: list[Tag] = []
-        """Where a payload may stand: the tags of names that nobody knows."""
+        """Tags of unknown names that stand where a payload may."""
         self._missed: list[Misspelt] = []
-        """Where a step or an item may stand: the same."""
+        """Tags of unknown names that stand where a step or an item may."""
         self._payloads: list[Payload] = []
         self._begun = 0
         """How many payloads were read, or begun to be."""
@@ -197,7 +197,7 @@ class _Reading:
         )
 
     def _misspelt(self) -> tuple[Misspelt, ...]:
-        """The unknown tags that were meant to be carried out; of a misspelt thought nothing is lost."""
+        """Return the unknown tags that were meant to be carried out; of misspelt thoughts nothing is lost."""
         silent = (f"{self._slug}-response", *SYSTEM, *PARTS.values())
         attempts = Attempts(self._markup, self._offered, silent)
         found = [one for one in attempts.among(self._strangers) if one.nearest != THOUGHT]

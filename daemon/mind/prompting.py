@@ -97,7 +97,7 @@ def _reasons(turn: Turn) -> str:
 
 
 def _own_actions(turn: Turn, sources: Sequence[str]) -> str:
-    """Which actions of the owner's there are: who speaks cannot turn to what it does not know of."""
+    """Name the owner's actions that there are: the soul cannot turn to what it does not know of."""
     books = [
         playbook(source.removeprefix(PLAYBOOKS), turn.text(source))
         for source in sources

@@ -33,8 +33,9 @@ class FinalMemory:
 
 
 class Recurse:
-    """What a handler is given: `return recurse({"workingMemory": memory, "internalMemory": memory})`.
+    """The function that a handler is given to let its run go on.
 
+    A handler writes `return recurse({"workingMemory": memory, "internalMemory": memory})`.
     The memories may also be given by keyword, or one after the other. `asked` is what was asked for last.
     """
 
@@ -87,7 +88,7 @@ def as_text(memory: str | WorkingMemory) -> str:
 
 
 def added(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple[str, bool]:
-    """What a memory holds that it did not before, and whether it holds all that it held."""
+    """Return the part of a memory that was not there before, and True if the rest is what was there."""
     old, new = as_text(before), as_text(now)
     if new.startswith(old):
         return new.removeprefix(old).strip(), True

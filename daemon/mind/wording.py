@@ -101,7 +101,7 @@ class Catalogue:
     texts: Mapping[str, Words] = field(default_factory=WORDING.copy)
     defaults: Mapping[str, str] = field(default_factory=dict)
     book_faults: Callable[[Playbook, Collection[str]], Iterable[str]] = _no_faults
-    """What a sound playbook names that there is not; the second argument names the playbooks there are."""
+    """Finds faults of a playbook that names what does not exist; the second argument names all playbooks."""
 
     @property
     def prompts(self) -> Sequence[str]:
@@ -126,7 +126,7 @@ class Catalogue:
         return _template_fault(Template(text), self.texts.get(name, AS_IS))
 
     def misfit(self, name: str, text: str, playbooks: Collection[str]) -> str | None:
-        """What a text that can be used by itself names that there is not; None where that is nothing."""
+        """Return a sentence on what a usable text names that does not exist; None if all does."""
         if not name.startswith(PLAYBOOKS):
             return None
         book = playbook(name.removeprefix(PLAYBOOKS), text)

@@ -225,9 +225,9 @@ class _Round:
     # What follows
 
     async def _follow(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
-        """Carry out what is in the answer; what is misspelt in it is told last.
+        """Carry out what is in the answer, then tell what is misspelt in it.
 
-        An execution that was begun before that was told has recorded all else in the same order.
+        So the steps that an older version recorded, which told nothing of that, keep their order.
         """
         outcome = await self._carried_out(thought, speech)
         told = [remember(entry) for entry in await self._told_misspelt(thought.parsed)]
@@ -328,7 +328,7 @@ class _Round:
                 await self._go_on(call.text.strip(), deeds)
 
     async def _go_on(self, text: str, deeds: Deeds) -> None:
-        """It is called again, as long as there are steps left."""
+        """Let the soul be called again, as long as there are steps left."""
         if self._left > 0:
             self._left -= 1
             deeds.called = True

@@ -188,7 +188,7 @@ class Tick:
         return root_of(note.thread)
 
     def _unseen(self) -> Sequence[Note]:
-        """What was said in DMs and not seen yet, if its owner lets it read along."""
+        """Return the notes from DMs that were not seen yet; none unless the owner lets it read along."""
         if not self._life.limits.reads_dms:
             return ()
         return unseen_dms(self._state)

@@ -183,7 +183,7 @@ class Remembering:
             await _tell(turn, "forgotten", slack=self._slack(turn, "stayed"))
 
     def _slack(self, turn: Turn, what: str) -> str:
-        """What becomes of that which stands in Slack."""
+        """Return the sentence on what becomes of messages in Slack; a rehearsed one forgets with the soul."""
         if self.local:
             what = "forgets"
         return _words(turn, f"slack_{what}")
@@ -236,7 +236,7 @@ def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
 async def _confirm(
     turn: Turn, name: str, person: str, question: str, values: Sequence[str], no: str = "keep"
 ) -> str:
-    """Return the value of the button that they press; another one for no, or where a day has passed."""
+    """Return the value of the button that they press; one outside of `values` for no, or after a day."""
     words = labels(turn.text(LABELS))
     choices = [Choice(label=words.get(value, value), value=value, style="danger") for value in values]
     choices.append(Choice(label=words.get(no, no), value=no))
@@ -246,7 +246,7 @@ async def _confirm(
 
 
 async def _tell_deleted(turn: Turn, done: DeleteDone) -> None:
-    """How many messages are gone, which Slack left standing, and whether there may be more."""
+    """Tell how many messages are gone, how many Slack left standing and why, and if there may be more."""
     said = [_words(turn, "deleted", deleted=str(done.deleted))]
     if done.left:
         said.append(_words(turn, "left", left=str(done.left), why=done.why))

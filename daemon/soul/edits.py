@@ -38,7 +38,7 @@ NAME = "edited"
 MOST_EDITS = 10
 """Edits after which one execution goes on with what it has: each costs a call that is broken off."""
 SEEN = (SpeechStarted, Spoken, Asked, CardBegan, Spawned, Sent, Acted, ToForget)
-"""What an execution has done that people may have seen, or that is not to be done twice."""
+"""Entries of an execution that people may have seen, or whose deed is not to be done twice."""
 
 
 def edited_at(entry: Entry[Any]) -> Decimal:

@@ -1,4 +1,4 @@
-"""What was done for one matter, in figures, for whoever asks with `!trace`: a fold over its entries."""
+"""The figures of what was done for one matter, as `!trace` tells them: a fold over its entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
 
 
 def _calls(journal: Reading, entries: Sequence[Entry[Any]]) -> Iterator[Entry[ModelCall]]:
-    """The calls among these entries, and those of the branches that were begun there."""
+    """Yield the calls among these entries, and those of the branches that were begun there."""
     yield from only(ModelCall, entries)
     for spawned in only(Spawned, entries):
         yield from journal.tree(spawned.event.thread, ModelCall)
@@ -53,7 +53,7 @@ def _calls(journal: Reading, entries: Sequence[Entry[Any]]) -> Iterator[Entry[Mo
 def _actions(
     journal: Reading, train: Sequence[Entry[TurnBegan]], entries: Sequence[Entry[Any]]
 ) -> Iterator[str]:
-    """The actions that were chosen: those of runs, then those of open thought, by what they told it."""
+    """Yield the actions that were chosen: those of runs, then those of open thought, by what they told it."""
     for told in only(RunTold, entries):
         yield from ACTED.findall(told.event.text)
     for began in train:

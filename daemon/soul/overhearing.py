@@ -34,7 +34,7 @@ async def overhear(turn: Turn) -> None:
 
 
 async def _overhear(turn: Turn, place: Opened, key: str) -> Sequence[int]:
-    """Fetch it, where it is wanted; the inputs that were found there."""
+    """Fetch what was said, where that is wanted, and return the inputs that were found there."""
     unasked = _said_unasked(turn, place)
     if (place.is_whole and not unasked) or not _is_wanted(turn):
         return ()

@@ -35,7 +35,7 @@ INSTEAD = {
     "left out": "It is left out until then.",
     "as it is": "What it names in vain is left out.",
 }
-"""What is in use meanwhile, by how that is recorded."""
+"""Sentences on what is in use meanwhile, by the word that is recorded for it."""
 
 Stamp = tuple[int, int, int, int]
 UNREADABLE: Stamp = (0, 0, 0, 0)
@@ -53,7 +53,7 @@ class Texts:
         self._stamps: dict[str, Stamp | None] = {}
         """Those of the files that can be used, or need not be there; the others are read again each time."""
         self._wrong: dict[str, Fault] = {}
-        """What is wrong with each file that cannot be used as it is now."""
+        """The fault of each file that cannot be used as it is now."""
         self._unrecorded: list[Fault] = []
         self._good: Mapping[str, str] = {}
         """The last good version of each; another mapping whenever one changes."""
@@ -94,7 +94,7 @@ class Texts:
 
     @property
     def wrong(self) -> Sequence[str]:
-        """What is wrong with the files as they are now, a sentence or two each. Looks at them."""
+        """Sentences on each file that is wrong as it is now. Looks at the files."""
         self._look_once()
         return [_told(fault) for fault in self._wrong.values()]
 
@@ -120,7 +120,7 @@ class Texts:
         self._wrong = wrong
 
     def _complain(self, faults: Iterable[Fault]) -> None:
-        """Say it once, in the log; the next turn writes it into the journal."""
+        """Log these faults; the next turn writes them into the journal."""
         for fault in faults:
             log.warning("%s", _told(fault))
             self._unrecorded.append(fault)
@@ -210,7 +210,7 @@ class Texts:
         return problem
 
     def _read_anew(self, name: str, path: Path, playbooks: Sequence[str]) -> Fault | None:
-        """Read this file, and use it if it can be; else what is wrong with it."""
+        """Read this file, and use it if it can be; return what is wrong with it."""
         try:
             text = read_text_file(path)
         except ValueError as error:
@@ -248,7 +248,7 @@ class Texts:
 
 
 def _told(fault: Fault) -> str:
-    """This fault, and what is in use meanwhile."""
+    """Return the sentences on this fault, and on what is in use meanwhile."""
     return f"{fault.text} {INSTEAD[fault.instead]}"
 
 

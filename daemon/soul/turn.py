@@ -228,8 +228,10 @@ class Turn(Voice):
         return said
 
     def facts(self) -> Facts | None:
-        """What this execution has done, with its train of thought; of one that stands apart, what the one
-        before it did."""
+        """Return what this execution has done, with its train of thought.
+
+        For one that stands apart, return what the one before it did.
+        """
         journal = self.journal
         execution = self.execution.id
         if self.apart is not None:

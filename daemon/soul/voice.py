@@ -111,7 +111,7 @@ class Voice(Scope):
         return self.world.texts.read(sha).event.text
 
     def began_with(self, text: str) -> bool:
-        """Was there an owner's text of that name at the first begin?"""
+        """Return True if there was an owner's text of that name at the first begin."""
         return text in self.texts
 
     async def enter(self, name: str, text: str) -> Memory:
@@ -125,7 +125,7 @@ class Voice(Scope):
         self.world.to_forget.set()
 
     async def delete_own(self, person: str) -> None:
-        """This person wants what the soul said in this DM of theirs deleted from Slack."""
+        """Record that this person wants what the soul said in this DM deleted from Slack."""
         await self.once(ToDelete(person=person))
         self.world.to_delete.set()
 
