@@ -192,8 +192,10 @@ class View:
 
     def _wrong_files(self) -> Sequence[str]:
         """Which of the owner's files are not in use as they are now, and why; of many, the first ones."""
-        library = self._services.library
-        found = [*self._services.texts.wrong, *(library.wrong if library else ()), *self._own_files.changed]
+        found = [*self._services.texts.wrong]
+        if self._services.library:
+            found += self._services.library.find_faults()
+        found += self._own_files.changed
         more = len(found) - MOST_FILES
         if more > 0:
             found[MOST_FILES:] = [

@@ -84,7 +84,7 @@ class Folders:
         self._closed = ""
         """What is said of all in the folders that could not be opened when they were looked through last."""
         self._told = set[str]()
-        """What was said of the folders that cannot be read now."""
+        """The faults that were found last: the log has them already."""
 
     def __enter__(self) -> Self:
         self._thread.submit(self._do, self._refresh)  # what goes wrong is for whoever asks next
@@ -118,17 +118,17 @@ class Folders:
         """What this comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
 
-    @property
-    def wrong(self) -> Sequence[str]:
-        """Which folders cannot be read now, and what in them could not be when they were looked through last;
-        a sentence each, said once in the log."""
+    def find_faults(self) -> Sequence[str]:
+        """Return a sentence for each folder that cannot be read now, and one for what in the folders could
+        not be opened when they were looked through last. One that is new is logged.
+        """
         found = [_unreadable(called, folder) for called, folder in self._folders.items()]
-        said = [sentence for sentence in (*found, self._closed) if sentence]
-        for sentence in said:
+        faults = [sentence for sentence in (*found, self._closed) if sentence]
+        for sentence in faults:
             if sentence not in self._told:
                 log.warning("%s", sentence)
-        self._told = set(said)
-        return said
+        self._told = set(faults)
+        return faults
 
     def _do(self, do: Callable[[], Found]) -> Found:
         with self.database:
@@ -178,7 +178,9 @@ class Folders:
             for path, closed in found.items()
             if not query or any(word in path.casefold() for word in words)
         ]
-        return [*named, *([BEYOND.format(path=self._left_out)] if self._left_out and not query else [])]
+        if self._left_out and not query:
+            named.append(BEYOND.format(path=self._left_out))
+        return named
 
     def _every(self) -> Iterator[File]:
         for called, folder in self._folders.items():
@@ -203,7 +205,7 @@ class Folders:
         for path in gone:
             _drop(self.database, path)
         self._closed = _told_closed(self.database.execute(CLOSED).fetchall())
-        _ = self.wrong  # which tells the log
+        self.find_faults()  # for the log, where nobody asks for the health
 
     def _files(self) -> Iterator[File]:
         size = 0

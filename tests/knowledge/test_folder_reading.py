@@ -174,7 +174,7 @@ async def test_what_a_search_may_not_open_is_named_until_it_may(
             assert await library.search("needle") == "docs/page.txt:1: needle"
         assert await library.unsearched("") == [f"{named} (it cannot be opened: Permission denied)"]
         assert await library.unsearched("page") == []
-        [wrong] = library.wrong
+        [wrong] = library.find_faults()
     assert wrong == (
         f"KNOWLEDGE_DIRS: {named} cannot be opened (Permission denied): nothing is found there. "
         "Let this user read it."
@@ -182,7 +182,7 @@ async def test_what_a_search_may_not_open_is_named_until_it_may(
     assert caplog.messages.count(wrong) == 1
     assert "docs/guide/file.txt:1: needle" in await library.search("needle")
     assert await library.unsearched("") == []
-    assert library.wrong == []
+    assert library.find_faults() == []
 
 
 @ROOT
