@@ -236,7 +236,7 @@ async def _at_work(
     if settings.inner:
         await enter(supervisor_of(settings, world.journal, world.clock, worker.wake))
     await enter(Eraser(world.journal, world.clock, worker.wake, world.to_forget, clear))
-    await enter(Deleter(world.journal, world.clock, worker.wake, world.to_delete, slack.own_messages))
+    await enter(Deleter(world.journal, world.clock, worker.wake, world.to_delete, slack.own_deletion))
     return worker
 
 

@@ -217,7 +217,7 @@ class OwnFound:
     whole: bool
 
 
-class OwnMessages(Protocol):
+class OwnDeletion(Protocol):
     """What the soul said in a DM, to be deleted there."""
 
     async def find(self, thread: str, until: str) -> OwnFound:

@@ -1,4 +1,4 @@
-"""What the soul said in a DM, deleted at its person's wish: the OwnMessages port.
+"""What the soul said in a DM, deleted at its person's wish: the OwnDeletion port.
 
 Found in Slack and in the journal, since neither need know all; at the pace of the archive, which leaves
 Slack's patience to those who speak with the soul now.

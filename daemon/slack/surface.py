@@ -98,7 +98,7 @@ class Slack:
             archive = Archive(web)
             self.files = SlackFiles(web=web, access=self.access)
             self.shelf = SlackShelf(workspace=workspace, archive=archive, fetcher=self.files)
-            self.own_messages = OwnDeletion(workspace, archive)
+            self.own_deletion = OwnDeletion(workspace, archive)
             self.speaker = SlackSpeaker(workspace, self._left_out)
             self._inbox = Inbox(workspace, archive, max_age=self.max_age, notes=self.notes)
             self.surroundings = History(workspace, self._inbox)

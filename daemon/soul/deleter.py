@@ -17,7 +17,7 @@ from daemon.engine.keys import part
 from daemon.errors import SpeechFailed
 from daemon.kinds import DeleteDone, DeletedSome, DeletionListed, ToDelete
 from daemon.knowledge.forgotten import confirmed
-from daemon.ports import Clock, OwnMessages
+from daemon.ports import Clock, OwnDeletion
 from daemon.soul.background_job import BackgroundJob
 
 CHUNK = 25
@@ -37,7 +37,7 @@ class Deleter(BackgroundJob):
         clock: Clock,
         wake: Callable[[str], None],
         wanted: asyncio.Event,
-        messages: OwnMessages,
+        messages: OwnDeletion,
     ) -> None:
         super().__init__(clock, wanted)
         self._journal = journal
