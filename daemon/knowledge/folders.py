@@ -141,7 +141,7 @@ class Folders:
             return ()
         if b"\0" in data:
             return ()
-        return [*islice(_each_line(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
+        return [*islice(_lines(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
 
     def _load(self, path: str) -> bytes:
         called, _, _ = path.partition("/")
@@ -285,12 +285,8 @@ def _take(database: Connection, file: File) -> None:
     database.execute("insert into file values (?, ?, ?, ?, ?)", values)
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str) -> Iterator[str]:
     """The lines of a text, as they are counted everywhere."""
-    return [*_each_line(text)]
-
-
-def _each_line(text: str) -> Iterator[str]:
     for line in StringIO(text, newline="\n"):
         if line.endswith("\r\n"):
             line = line[:-2]
@@ -299,7 +295,7 @@ def _each_line(text: str) -> Iterator[str]:
 
 def passages(text: str) -> Iterator[tuple[int, str]]:
     """A text in parts that are found together: the number of the first line, and the lines."""
-    lines = _lines(text)
+    lines = [*_lines(text)]
     start = 0
     for end in range(1, len(lines) + 1):
         part = "\n".join(lines[start:end])
