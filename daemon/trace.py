@@ -46,7 +46,7 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
         lines = [f"{len(found)} threads begin with {plain(asked)}:"]
     elif not threads:
         lines.append("The journal holds none yet.")
-    lines.extend(map(_titles(reading), (found or threads)[-LATEST:]))
+    lines.extend(map(_line_maker(reading), (found or threads)[-LATEST:]))
     raise LookupError("\n".join(lines))
 
 
@@ -72,7 +72,7 @@ def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
     opened = reading.kind(Opened)
     if not opened:
         yield "The journal holds no thread yet."
-    line = _titles(reading)
+    line = _line_maker(reading)
     more = len(opened) - LISTED
     if everything or more <= 0:
         yield from map(line, opened)
@@ -82,14 +82,16 @@ def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
 
 
 def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str]:
-    """The lines of its tree, with its branches, none longer than `width`; what causes something stands above
-    it."""
+    """Yield the lines of a thread's tree, with its branches, none longer than `width`.
+
+    What causes something stands above it.
+    """
     entries = by_seq(_entries(reading, opened.thread))
     names = _names(reading)
     costs = [call.event.cost for call in only(ModelCall, entries) if not call.event.taken_from]
     counted = _several(len(entries), "entry", "entries")
     called = _several(len(costs), "call", "calls")
-    yield f"{_titles(reading)(opened)}, {counted}, {called}, ${sum(costs):.4f}"
+    yield f"{_line_maker(reading)(opened)}, {counted}, {called}, ${sum(costs):.4f}"
     for depth, entry in _tree([entry for entry in entries if not isinstance(entry.event, Opened)]):
         indent = "  " * min(depth, DEEPEST)
         said = plain(_spelled(told(entry), names))
@@ -185,8 +187,11 @@ def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bo
     return ts in [message.event.ts for message in messages]
 
 
-def _titles(reading: Reading) -> Callable[[Entry[Opened]], str]:
-    """What gives each thread its line in a list: a group DM is called by the people who spoke in it."""
+def _line_maker(reading: Reading) -> Callable[[Entry[Opened]], str]:
+    """Return the function that makes a thread's line in a list.
+
+    It names a group DM by the people who spoke in it, who are looked up here once for all threads.
+    """
     groups = {one.thread: one.event.channel for one in reading.kind(Opened) if one.event.where == "group"}
     spoke: dict[str, dict[str, str]] = {channel: {} for channel in groups.values()}
     if groups:
@@ -194,10 +199,10 @@ def _titles(reading: Reading) -> Callable[[Entry[Opened]], str]:
             user, name, bot = json.loads(fields)
             if root_of(thread) in groups and name and not bot:
                 spoke[groups[root_of(thread)]][user] = name
-    return partial(_titled, spoke)
+    return partial(_line, spoke)
 
 
-def _titled(spoke: Mapping[str, Mapping[str, str]], opened: Entry[Opened]) -> str:
+def _line(spoke: Mapping[str, Mapping[str, str]], opened: Entry[Opened]) -> str:
     event = opened.event
     where = plain(event.place or event.channel)
     if event.where == "group":
