@@ -40,6 +40,8 @@ class OwnDeletion:
 
     workspace: Workspace
     archive: Archive
+    most_pages: int = MOST_PAGES
+    thread_pages: int = THREAD_PAGES
 
     async def find(self, thread: str, until: str) -> OwnFound:
         """What it said in the DM of this thread up to this ts, but for questions that are open."""
@@ -80,20 +82,22 @@ class OwnDeletion:
         client, paced = self.workspace.web.client, self.archive.paced
         where = {"channel": channel, "latest": until, "inclusive": True}
         roots, read = list[str](), 0
-        async for page in pages(paced, client.conversations_history, "messages", MOST_PAGES, **where):
+        async for page in pages(paced, client.conversations_history, "messages", self.most_pages, **where):
             read += 1
             found.update(self._own(page))
             roots += [str(item.get("ts")) for item in page if item.get("reply_count")]
-        whole = read < MOST_PAGES and len(roots) <= MOST_THREADS
+        whole = read < self.most_pages and len(roots) <= MOST_THREADS
         for root in roots[:MOST_THREADS]:
-            in_thread = {"channel": channel, "ts": root}
+            in_thread, read = {"channel": channel, "ts": root}, 0
             try:
                 replies = client.conversations_replies
-                async for page in pages(paced, replies, "messages", THREAD_PAGES, **in_thread):
+                async for page in pages(paced, replies, "messages", self.thread_pages, **in_thread):
+                    read += 1
                     found.update(self._own(page))
             except SlackApiError as refusal:
                 if error_of(refusal) != "thread_not_found":
                     raise
+            whole = whole and read < self.thread_pages
         return whole
 
     def _own(self, page: Iterable[Item]) -> Iterator[str]:

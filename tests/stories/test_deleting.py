@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from tests.stories.test_forgetting import SECRETS, lived, traces, until_told
 
 BOTH = "Forget it, and delete your answers here"
 DELETES = "chat.delete"
+THREE_GONE = "of my messages in our direct messages, 3 are gone from Slack."
+MORE = "I could not see all of them: there may be more. Write `!delete` again to go on."
 
 
 async def own(stage: Stage, channel: str = ALICE, name: str = "alice") -> list[str]:
@@ -168,6 +171,26 @@ async def test_messages_that_the_journal_does_not_know_are_found_in_slack(stage:
     begun, told = await own(stage)
     assert begun.startswith("I delete")
     assert "3 are gone from Slack" in told
+
+
+async def test_where_slack_does_not_show_the_dm_the_journal_tells_and_that_is_said(stage: Stage) -> None:
+    await talked(stage)
+    await stage.say("alice", ALICE, "!delete")
+    stage.wire.refuse["conversations.history"] = ["missing_scope"]
+    await pressed(stage, "alice", "Delete them")
+    await deleted(stage)
+    assert (await own(stage))[-1] == f"It is done: {THREE_GONE} {MORE}"
+
+
+@pytest.mark.parametrize("bound", ["most_pages", "thread_pages"])
+async def test_a_dm_that_is_too_long_to_be_read_is_not_taken_for_whole(stage: Stage, bound: str) -> None:
+    await talked(stage)
+    thread, until = stage.entries("thread")[0].thread, stage.entries("spoken")[-1].event.ts
+    deletion: Any = stage.soul.slack.own_deletion
+    whole = await deletion.find(thread, until)
+    assert (len(whole.messages), whole.whole) == (2, True)
+    shown = await replace(deletion, **{bound: 1}).find(thread, until)
+    assert (shown.messages, shown.whole) == (whole.messages, False)
 
 
 async def test_a_question_that_is_still_open_stays_with_its_buttons(stage: Stage) -> None:
