@@ -56,7 +56,7 @@ def processes_of(services: Services, own: Sequence[ActionFunction]) -> Mapping[s
 
 
 def _given(services: Services) -> Means:
-    """What the actions of this soul are given."""
+    """Make what the actions of this soul are given."""
     slack, settings = services.slack, services.settings
     return Means(
         memories=Memories(services.journal, slack.places, services.index, slack.name),
@@ -68,7 +68,7 @@ def _given(services: Services) -> Means:
 
 
 def _told_of(services: Services, own: Sequence[ActionFunction]) -> list[OwnAction]:
-    """The owner's actions that the soul is told of before it chooses among them."""
+    """List the owner's actions that the soul is told of before it chooses among them."""
     given = _given(services)
     return [
         OwnAction(name=one.name, about=one.description, playbooks=one.playbooks)

@@ -1,4 +1,4 @@
-"""What is wrong with a playbook that is sound by itself: names of actions and processes that there are not.
+"""Faults of a playbook that is sound by itself: names of actions and processes that there are not.
 
 For the running daemon, which keeps the version before, and for `check`.
 """
@@ -22,7 +22,7 @@ LONGEST_NAME = 60
 def playbook_faults(
     one: Playbook, registry: Registry, processes: Mapping[str, MentalProcess], known: Collection[str]
 ) -> Iterator[str]:
-    """Yield what it names that there is not, whether it can end, and whether anybody reads it.
+    """Yield a sentence for each name that there is not, for lack of an end, and for one that nobody reads.
 
     `registry` holds every action that there could be, `known` the names of all processes and playbooks.
     """
@@ -44,7 +44,7 @@ def playbook_faults(
 
 
 def goes_to(one: Playbook) -> Sequence[str]:
-    """Where it goes over into, by its transitions and by its actions."""
+    """List the processes that it goes over into, by its transitions and by its actions."""
     goes = [*one.transitions]
     if ESCALATE in one.actions:
         goes.append(EXPERT)
@@ -52,12 +52,12 @@ def goes_to(one: Playbook) -> Sequence[str]:
 
 
 def instead(name: str, known: Collection[str]) -> str:
-    """What might have been meant, or all that may be."""
+    """Suggest what might have been meant, or all that may be."""
     return meant(name, known) or f"there are {', '.join(sorted(known))}"
 
 
 def meant(name: str, known: Collection[str]) -> str:
-    """What might have been meant; empty where nothing is alike."""
+    """Suggest what might have been meant; empty where nothing is alike."""
     alike = get_close_matches(name, known, n=1)
     if not alike:
         return ""

@@ -218,10 +218,10 @@ class OwnFound:
 
 
 class OwnDeletion(Protocol):
-    """What the soul said in a DM, to be deleted there."""
+    """Deletes what the soul said in a DM."""
 
     async def find(self, thread: str, until: str) -> OwnFound:
-        """What it said in the DM of this thread up to this ts, but for questions that are open.
+        """Find what it said in the DM of this thread up to this ts, but for questions that are open.
 
         Raises SpeechFailed.
         """

@@ -40,7 +40,7 @@ GAUGES = (
 )
 """The parts of its health that a scraper sees as figures: the name of each there, and here."""
 MOST_FILES = 5
-"""Of the owner's files that cannot be used, so many are named."""
+"""The owner's files that are named, of those that cannot be used."""
 
 
 def show(app: web.Application, services: Services, own_files: OwnFiles) -> None:
@@ -186,12 +186,12 @@ class View:
         return part
 
     def _wrong(self) -> Sequence[str]:
-        """What an owner is to know: of models, the app in Slack, what may be spent, and their own files."""
+        """Tell owners what is wrong: of models, the app in Slack, what may be spent, and their own files."""
         told = [self._models.told(one)["sentence"] for one in self._models.reports]
         return [*told, *self._slack.wrong, *self._budget.wrong, *self._wrong_files()]
 
     def _wrong_files(self) -> Sequence[str]:
-        """Which of the owner's files are not in use as they are now, and why; of many, the first ones."""
+        """Tell why files of the owner's are not in use as they are now; of many, the first ones."""
         found = [*self._services.texts.wrong]
         if self._services.library:
             found += self._services.library.find_faults()

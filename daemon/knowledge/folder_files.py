@@ -18,7 +18,7 @@ from daemon.private import TOKEN
 MOST_BYTES = 1_000_000
 """A larger file is not searched."""
 PDF = b"%PDF-"
-"""How a PDF begins, of which a small one may read like text."""
+"""The first bytes of a PDF. A small one may read like text."""
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Neither follow a link, nor wait for someone who writes into a pipe."""
 
@@ -39,7 +39,7 @@ class File:
 
     @property
     def is_large(self) -> bool:
-        """Is it too large to be searched?"""
+        """True if it is too large to be searched."""
         return self.size > MOST_BYTES
 
     def text(self) -> str:
@@ -105,7 +105,7 @@ def _closed_folder(below: Path, name: str, folder: int) -> File | None:
 
 
 def _why_closed(name: str, folder: int, mode: int) -> str:
-    """Why we may not open what has this name there, and is no link; empty where we may."""
+    """Return why we may not open the entry of this name, which is no link; empty where we may."""
     if os.access(name, mode, dir_fd=folder, effective_ids=True):
         return ""
     return os.strerror(errno.EACCES)

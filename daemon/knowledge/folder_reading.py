@@ -50,7 +50,7 @@ def content(top: Path, path: str, most: int = MOST_WHOLE) -> bytes:
 
 
 def whole(path: str, folder: int, name: str, most: int = MOST_WHOLE) -> bytes:
-    """The same of the file of this name in an open folder."""
+    """All bytes of the file of this name in an open folder. Raises as `content` does."""
     kind = _kind(path, folder, name)
     if stat.S_ISDIR(kind):
         raise FileRefused(IS_FOLDER.format(path=path))

@@ -55,7 +55,7 @@ LAST = "select rowid from passage order by rowid desc limit 1"
 UNSEARCHED = "select path, closed from file where last is null order by path"
 CLOSED = "select path, closed from file where closed <> '' order by path"
 MAY_NOT = "{path} (it cannot be opened: {why})"
-"""How a path is named that we may not open."""
+"""The name of a path that we may not open."""
 BEYOND = "{path} and all after it (the folders hold more than can be searched)"
 WORD = re.compile(r"\w{3,}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -82,7 +82,7 @@ class Folders:
         self._left_out = ""
         """The first file that is beyond what can be searched."""
         self._closed = ""
-        """What is said of all in the folders that could not be opened when they were looked through last."""
+        """The fault of all in the folders that could not be opened when they were looked through last."""
         self._told = set[str]()
         """The faults that were found last: the log has them already."""
 
@@ -159,7 +159,7 @@ class Folders:
         raise FileRefused(ABSENT.format(path=path, meant=self._meant(path, ending)))
 
     def _meant(self, path: str, ending: Sequence[str]) -> str:
-        """What may have been meant by a path that is none."""
+        """Suggest what may have been meant by a path that is none; empty where nothing is alike."""
         alike = ending or get_close_matches(path, [file.path for file in self._every()], ALIKE)
         if not alike:
             return ""
@@ -222,7 +222,7 @@ class Folders:
 
 
 def _unreadable(called: str, folder: Path) -> str:
-    """What is wrong with this folder; empty where it can be read."""
+    """Return the fault of this folder; empty where it can be read."""
     why = _why_unreadable(folder)
     if not why:
         return ""
@@ -243,7 +243,7 @@ def _why_unreadable(folder: Path) -> str:
 
 
 def _told_closed(closed: Sequence[tuple[str, str]]) -> str:
-    """What is said of these paths, each with why it cannot be opened; empty where there are none."""
+    """Return the fault of these paths, each with why it cannot be opened; empty where there are none."""
     if not closed:
         return ""
     path, why = closed[0]

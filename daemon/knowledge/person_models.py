@@ -43,7 +43,7 @@ class PersonKnowledge:
     def __init__(self) -> None:
         self.chains: dict[ChannelId, Chain] = {}
         self.names: dict[str, int] = {}
-        """What they were called, in small letters, and the entry that says so first."""
+        """The names that they were called, in small letters, each with the entry that says so first."""
 
     def correct(self, seq: int, right: Corrected) -> None:
         """The person says how it is to read: that counts where the model did."""

@@ -1,7 +1,6 @@
 """What Slack keeps: the conversations that the soul is in, their messages, their threads.
 
-Read at a pace that leaves Slack's patience to those who speak with the soul now: catch-up and the shelf
-share one.
+Read at a pace that leaves Slack's patience to those who speak with the soul now: all who read here share it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from daemon.slack.web import Item, Method, Web, members, named, pages
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
 MOST = 40
-"""Pages in any minute, of each method. Slack allows fifty, and who is called into a thread needs some."""
+"""Calls in any minute, of each method. Slack allows fifty, and who is called into a thread needs some."""
 MINUTE = 60.0
 PATIENCE = 300
 """Seconds that Slack may let us wait for one."""
@@ -93,7 +92,7 @@ class Archive:
             raise
 
     async def message(self, channel: str, root: str, ts: str) -> Item | None:
-        """One message of a thread as it stands there now, with its metadata; None where it does not."""
+        """One message of a thread as it reads now, with its metadata; None where it is not there."""
         replies = self._web.client.conversations_replies
         where: dict[str, Any] = {
             "channel": channel,

@@ -59,7 +59,7 @@ class _Held:
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def hear(self, message: Message, now: float) -> None:
-        """An event tells how it reads; one that is older than what is known does not count."""
+        """Take what an event tells of it; one that is older than what is known does not count."""
         known = self.message
         if known and moment(message.told or message.ts) < moment(known.told or known.ts):
             return
@@ -72,7 +72,7 @@ class _Held:
         self.stirred.set()
 
     def look(self, message: Message, now: float) -> bool:
-        """Slack shows that it reads so; is that news?"""
+        """Take how Slack shows it; return whether that is news."""
         is_news = self.message is None or self.message.whole != message.whole
         self._reads(replace(message, told=self.message.told if self.message else ""), now, is_news=is_news)
         return is_news
@@ -112,7 +112,7 @@ class BotMessages:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def holds(self, message: Message) -> bool:
-        """Is it held now?"""
+        """True if it is held now."""
         return (message.channel, message.ts) in self._held
 
     async def hold(self, message: Message) -> None:
@@ -131,7 +131,7 @@ class BotMessages:
             held.deleted = where in self._deleted  # it may be told of while the other event is written down
 
     def drop(self, message: Message) -> None:
-        """It was deleted: what is not taken yet never will be."""
+        """Drop a message that was deleted: what is not taken yet never will be."""
         self._deleted.append((message.channel, message.ts))
         held = self._held.get((message.channel, message.ts))
         if held:
@@ -193,7 +193,7 @@ class BotMessages:
         held.due = self._web.clock.steady() + pause(held.failures + AT_ONCE)
 
     async def _is_over(self, held: _Held) -> bool:
-        """Look at it; if it is whole, take it, and hold it no more."""
+        """Look at it; True if it was whole, and is taken and held no more."""
         changes = held.changes
         if not held.deleted and not await self._is_whole(held):
             return False
@@ -210,12 +210,12 @@ class BotMessages:
         return True
 
     async def _is_whole(self, held: _Held) -> bool:
-        """Look it up. What Slack does not show is whole as events told of it."""
+        """Look it up; True if it is whole. What Slack does not show is whole as events told of it."""
         item = await self._shown(held)
-        message = None
-        if item:
-            message = spoken(item, held.mark.event.channel, held.mark.event.where)
-        if item is None or message is None:
+        if item is None:
+            return True
+        message = spoken(item, held.mark.event.channel, held.mark.event.where)
+        if message is None:
             return True
         now = self._web.clock.steady()
         is_news = held.look(message, now)
@@ -240,5 +240,5 @@ class BotMessages:
 
 
 def _grows(item: Item) -> bool:
-    """Does Slack say that it streams, or a daemon like us that more is to come?"""
+    """True if Slack says that it streams, or a daemon like us that more is to come."""
     return told(item, "streaming_state") in GROWS or marked(item).grows

@@ -75,7 +75,7 @@ class History:
             return None
 
     async def _before(self, thread: str, place: kinds.Opened) -> Earlier:
-        """What was said in the thread: what still waits for an answer is an input of it from now on."""
+        """Tell what was said in the thread: what still waits for an answer is an input of it from now on."""
         before, answered = await self._said(place)
         heard: list[Heard] = []
         called: list[int] = []
@@ -90,7 +90,7 @@ class History:
         return Earlier(heard=heard, called=called)
 
     async def _said(self, place: kinds.Opened) -> tuple[list[Message], Collection[str]]:
-        """The messages of the thread that may be context, and which of it were answered in a lost life."""
+        """The messages of the thread that may be context, and the ts of those that a lost life answered."""
         root: list[Message] = []
         last: deque[Message] = deque(maxlen=LAST)
         items: list[Item] = []

@@ -137,7 +137,7 @@ class Inbox:
             await self._noticing.reaction(reaction)
 
     async def _said(self, message: Message) -> None:
-        """A message, or a change of one: a bot's that concerns the soul is taken when it is whole."""
+        """Take a message, or a change of one; a bot's that concerns the soul when it is whole."""
         if message.by_bot and message.change == "deleted":
             self.bot_messages.drop(message)
         elif self._may_grow(message):
@@ -147,7 +147,7 @@ class Inbox:
                 self._wake(thread)
 
     def _may_grow(self, message: Message) -> bool:
-        """Is it of another bot, which may call the soul, or a change of one that is held or was taken?
+        """True if another bot said it that may call the soul, or changed one that is held or was taken.
 
         What bots say that may not call it is known at once, and how it grew when it is whole.
         """
@@ -232,7 +232,7 @@ class Inbox:
     async def _press(self, press: Press, key: str) -> bool:
         """Answer its question. Whether this person may answer that one is judged when it is taken.
 
-        False: it is not for them, or there.
+        False where they may not press there, or where there is no such conversation.
         """
         known = self._journal.latest(press.asked.partition("@")[0], kinds.Opened)
         if known is None or known.event.channel != press.channel:
@@ -294,7 +294,7 @@ class Inbox:
         return 0
 
     def _is_young(self, message: Message) -> bool:
-        """May it be growing, by its age?"""
+        """True if it may still be growing, by its age."""
         age = self._workspace.web.now() - float(message.ts)
         return not message.ended and age < LONGEST_GROWTH
 
@@ -426,9 +426,9 @@ class Inbox:
         return is_late(self._journal, known.thread, message.ts)
 
     def _is_too_old(self, message: Message) -> bool:
-        """Was it said too long ago for an answer, as Slack dates it and by Slack's clock?
+        """True if it was said too long ago for an answer, as Slack dates it and by Slack's clock.
 
-        Where Slack does not tell the time it is not: ours may be wrong.
+        False where Slack does not tell the time: ours may be wrong.
         """
         now = self._workspace.web.time()
         return now is not None and now - float(message.ts) > self._max_age

@@ -1,4 +1,4 @@
-"""What the soul said in a DM, deleted at its person's wish: the OwnDeletion port.
+"""Deletion of what the soul said in a DM, at its person's wish: the OwnDeletion port.
 
 Found in Slack and in the journal, since neither need know all; at the pace of the archive, which leaves
 Slack's patience to those who speak with the soul now.
@@ -44,7 +44,7 @@ class OwnDeletion:
     thread_pages: int = THREAD_PAGES
 
     async def find(self, thread: str, until: str) -> OwnFound:
-        """What it said in the DM of this thread up to this ts, but for questions that are open."""
+        """Find what it said in the DM of this thread up to this ts, but for questions that are open."""
         channel = place_of(self.workspace.journal, thread).channel
         found, whole = {*self._recorded(channel)}, True
         try:
@@ -68,7 +68,7 @@ class OwnDeletion:
         return ""
 
     def _recorded(self, channel: str) -> Iterator[str]:
-        """What the journal knows of it."""
+        """Yield the ts of its messages there that the journal knows."""
         journal = self.workspace.journal
         for opened in journal.kind(Opened):
             if opened.event.channel == channel:
@@ -78,7 +78,7 @@ class OwnDeletion:
                         yield str(entry.event.ts)
 
     async def _read(self, channel: str, until: str, found: set[str]) -> bool:
-        """Add what Slack shows of it. Was that all? Raises SlackApiError and OUT_OF_REACH."""
+        """Add those that Slack shows; return whether these are all. Raises SlackApiError and OUT_OF_REACH."""
         client, paced = self.workspace.web.client, self.archive.paced
         where = {"channel": channel, "latest": until, "inclusive": True}
         roots, read = list[str](), 0
@@ -118,7 +118,7 @@ class OwnDeletion:
 
 
 def _word(failure: Exception, what: str) -> str:
-    """Why Slack will never do it. Raises SpeechFailed where it may do it later."""
+    """Return Slack's word for why it will never do it. Raises SpeechFailed where it may do it later."""
     if isinstance(failure, SlackApiError) and final(failure):
         return error_of(failure)
     raise SpeechFailed(f"{what}: {why(failure)}") from failure

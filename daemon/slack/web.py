@@ -79,7 +79,7 @@ class Web:
     answered_at: float | None = None
     """What time it was for Slack when it last answered, in Unix seconds; None where it did not say."""
     _dated: float = 0.0
-    """When that answer came, by the clock that nobody sets."""
+    """The time at which that answer came, by the clock that nobody sets."""
 
     def now(self) -> float:
         """Slack's time as of its last answer, or ours where it does not say: ours may be set wrong."""
