@@ -168,7 +168,7 @@ class BotMessages:
         while True:
             await self._until_due(held)
             try:
-                if await self._is_over(held):
+                if await self._take_if_whole(held):
                     return
             except SlackApiError as refusal:
                 if final(refusal):
@@ -192,10 +192,10 @@ class BotMessages:
         held.failures += 1
         held.due = self._web.clock.steady() + pause(held.failures + AT_ONCE)
 
-    async def _is_over(self, held: _Held) -> bool:
-        """Look at it; True if it was whole, and is taken and held no more."""
+    async def _take_if_whole(self, held: _Held) -> bool:
+        """Take it if it is whole, and hold it no more; return whether that is so."""
         changes = held.changes
-        if not held.deleted and not await self._is_whole(held):
+        if not held.deleted and not await self._look_up(held):
             return False
         if held.message and not held.deleted:
             await self._take(held.message)
@@ -209,8 +209,8 @@ class BotMessages:
             del self._held[mark.event.channel, mark.event.ts]
         return True
 
-    async def _is_whole(self, held: _Held) -> bool:
-        """Look it up; True if it is whole. What Slack does not show is whole as events told of it."""
+    async def _look_up(self, held: _Held) -> bool:
+        """Look it up; return whether it is whole. What Slack does not show is whole as events told of it."""
         item = await self._shown(held)
         if item is None:
             return True
