@@ -3,8 +3,8 @@
 import { el } from "./dom.js";
 import { count, price, seconds, several, whenExactly } from "./format.js";
 import { answer, choice } from "./lines.js";
+import { blocksOf, growth } from "./prompt.js";
 import { isOpen } from "./sections.js";
-import { blocksOf, growth } from "./seen.js";
 
 const SHOWN_ELSEWHERE = new Set(["system", "messages", "model"]);
 

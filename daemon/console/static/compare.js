@@ -3,9 +3,9 @@
 import { el } from "./dom.js";
 import { count, several, whenExactly } from "./format.js";
 import { rootOf } from "./names.js";
+import { blocksOf, growth } from "./prompt.js";
 import { ask } from "./reach.js";
 import { pathOf } from "./readings.js";
-import { blocksOf, growth } from "./seen.js";
 
 /** So many earlier calls are offered. */
 const OFFERED = 20;

@@ -5,8 +5,8 @@ import { day } from "./format.js";
 import { ListedThread } from "./listed.js";
 import { News } from "./news.js";
 import { Panel } from "./panel.js";
-import { Pinned } from "./pinned.js";
-import { titled } from "./place.js";
+import { PinnedList } from "./pinned_list.js";
+import { titled } from "./place_names.js";
 import { gesture } from "./slack.js";
 import { Wish } from "./wish.js";
 
@@ -25,7 +25,7 @@ export class Conversation {
     this.threads = new Map();
     this.missed = [];
     this.opening = new Wish();
-    this.end = new Pinned(this.box);
+    this.end = new PinnedList(this.box);
     this.news = new News({ id: "chat-news", onPress: () => this.end.toEnd() });
     this.news.watch(this.box);
     this.beside = null;

@@ -5,7 +5,7 @@ import { el, redraw } from "./dom.js";
 import { cents, count, money, several } from "./format.js";
 import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
-import { placed } from "./place.js";
+import { placed } from "./place_names.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
 

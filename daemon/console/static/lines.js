@@ -10,7 +10,7 @@ import { markup } from "./markup.js";
 import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./musings.js";
 import { shortly } from "./names.js";
 import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
-import { beginning } from "./place.js";
+import { beginning } from "./place_names.js";
 import { progress } from "./plan.js";
 import { freely, isOpen, manner, sections } from "./sections.js";
 

@@ -3,7 +3,6 @@
 import "./door.js"; // the page begins when somebody has come in
 import { learn } from "./called.js";
 import { callTitle, callView } from "./call.js";
-import { openCitations } from "./citations.js";
 import { comparison, earlier } from "./compare.js";
 import { crossing } from "./crossing.js";
 import { byId, goOnAt } from "./dom.js";
@@ -11,6 +10,7 @@ import { Faults } from "./faults.js";
 import { showConnection, showState } from "./header.js";
 import { Journal } from "./journal.js";
 import { showKeys } from "./keys.js";
+import { openQuotations } from "./quotation.js";
 import { ask, Unreachable } from "./reach.js";
 import { signOut } from "./session.js";
 import { Tour } from "./tour.js";
@@ -61,7 +61,7 @@ const workspace = new Workspace({
 });
 const toChat = crossing(journal, workspace);
 const tour = new Tour(workspace);
-openCitations((node) => workspace.keyOf(node));
+openQuotations((node) => workspace.keyOf(node));
 
 async function refresh() {
   const state = await ask("/console/state");

@@ -1,7 +1,7 @@
 // Slack's mrkdwn and a little Markdown as DOM nodes. Nothing here ever becomes HTML source.
 
 import { channel, mention } from "./called.js";
-import { citations, cited, inOneLine, shortly } from "./citing.js";
+import { citations, cited, inOneLine, shortly } from "./citations.js";
 import { el } from "./dom.js";
 import { emoji } from "./emoji.js";
 

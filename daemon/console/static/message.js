@@ -5,7 +5,7 @@ import { avatar } from "./avatar.js";
 import { el } from "./dom.js";
 import { clock, full } from "./format.js";
 import { blocksView, isCard } from "./blocks.js";
-import { folded } from "./folding.js";
+import { folded } from "./long_message.js";
 import { markup } from "./markup.js";
 import { reactionsView } from "./reactions.js";
 

@@ -7,7 +7,7 @@ import { full, price, seconds, several, whenExactly } from "./format.js";
 import { given } from "./given.js";
 import { chip, choice, line, outcome, quote } from "./lines.js";
 import { INNER, named, shortly } from "./names.js";
-import { beginning } from "./place.js";
+import { beginning } from "./place_names.js";
 import { planView } from "./plan.js";
 import { thoughtOf } from "./thoughts.js";
 

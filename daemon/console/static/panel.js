@@ -2,7 +2,7 @@
 
 import { Composer } from "./composer.js";
 import { byId } from "./dom.js";
-import { Pinned } from "./pinned.js";
+import { PinnedList } from "./pinned_list.js";
 import { Thread } from "./thread.js";
 
 export class Panel {
@@ -12,7 +12,7 @@ export class Panel {
     this.node = byId("panel");
     this.place = byId("panel-place");
     this.box = byId("panel-messages");
-    this.end = new Pinned(this.box);
+    this.end = new PinnedList(this.box);
     this.composer = new Composer(byId("panel-composer"), { send: post, spell, drop: this.node });
     this.thread = null;
     byId("panel-close").addEventListener("click", onClose);

@@ -4,7 +4,7 @@ import { avatar } from "./avatar.js";
 import { el, redraw } from "./dom.js";
 import { cents, count, full, price, several, when } from "./format.js";
 import { markup } from "./markup.js";
-import { placed } from "./place.js";
+import { placed } from "./place_names.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
 

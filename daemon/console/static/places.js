@@ -2,7 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { byId, el } from "./dom.js";
-import { lock } from "./place.js";
+import { lock } from "./place_names.js";
 
 export class Places {
   constructor({ onOpen }) {

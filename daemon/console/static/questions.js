@@ -3,7 +3,7 @@
 import { announce, el, redraw } from "./dom.js";
 import { full, since, when } from "./format.js";
 import { markup } from "./markup.js";
-import { placed } from "./place.js";
+import { placed } from "./place_names.js";
 import { ask, Unreachable } from "./reach.js";
 
 export class Questions {

@@ -4,7 +4,7 @@ import { whoIs } from "./called.js";
 import { byId, el } from "./dom.js";
 import { oneLine } from "./markup.js";
 import { INNER } from "./names.js";
-import { beginning } from "./place.js";
+import { beginning } from "./place_names.js";
 import { ask } from "./reach.js";
 
 /** So far from its beginning the first message of a thread is looked for. */

@@ -2,7 +2,7 @@
 
 import { announce, byId } from "./dom.js";
 import { several } from "./format.js";
-import { Typed } from "./typed.js";
+import { SearchField } from "./search_field.js";
 
 export class Search {
   /** `onSearch(words)`: these are to be found; none: no more. `onLeave()`: what is looked for now is not wanted any
@@ -14,7 +14,7 @@ export class Search {
     this.everywhere = byId("everywhere");
     this.everywhere.addEventListener("click", onEverywhere);
     this.words = "";
-    this.typed = new Typed(this.field, { search: (words) => this.turnTo(words), leave: onLeave });
+    this.typing = new SearchField(this.field, { search: (words) => this.turnTo(words), leave: onLeave });
     byId("search").addEventListener("submit", (event) => event.preventDefault());
     this.field.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !this.field.value) return;
@@ -34,7 +34,7 @@ export class Search {
   /** Nothing is looked for any more. */
   clear() {
     this.words = this.field.value = this.count.textContent = "";
-    this.typed.settle();
+    this.typing.settle();
     return null;
   }
 

@@ -5,10 +5,10 @@ import { announce, el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
 import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
-import { placed } from "./place.js";
+import { placed } from "./place_names.js";
 import { ask } from "./reach.js";
+import { SearchField } from "./search_field.js";
 import { Still } from "./still.js";
-import { Typed } from "./typed.js";
 import { Unread } from "./unread.js";
 
 const PAGE = 40;
@@ -38,7 +38,7 @@ export class Threads {
     this.older = null;
     this.asked = 0;
     this.words = el("input", { type: "search", placeholder: "Search threads", "aria-label": "Search threads" });
-    new Typed(this.words, { search: () => this.begin() });
+    new SearchField(this.words, { search: () => this.begin() });
     this.person = this.choice("Everybody", "Person");
     this.channel = this.choice("Everywhere", "Channel");
     this.process = this.choice("Any process", "Process");

@@ -5,7 +5,7 @@ import { clockSeconds, full } from "./format.js";
 import { line, quote } from "./lines.js";
 import { oneLine } from "./markup.js";
 import { INNER, shortly } from "./names.js";
-import { beginning } from "./place.js";
+import { beginning } from "./place_names.js";
 import { planView } from "./plan.js";
 import { Thoughts, thoughtOf } from "./thoughts.js";
 import { Walk } from "./walk.js";

@@ -6,7 +6,7 @@ const PAUSE = 250;
 /** Characters that the server looks for. */
 const LONGEST = 200;
 
-export class Typed {
+export class SearchField {
   /** `search(words)` may take its time; `leave()` hears that newer words wait for the one that runs to end. */
   constructor(field, { search, leave = () => {} }) {
     Object.assign(this, { field, search, leave, due: 0, running: false, waits: false, words: "" });

@@ -3,7 +3,7 @@
 /** So near to its end, in pixels, somebody reads the end. */
 const NEAR = 40;
 
-export class Pinned {
+export class PinnedList {
   constructor(box) {
     this.box = box;
     this.on = true;
