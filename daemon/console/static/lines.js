@@ -18,12 +18,12 @@ const seqs = (list) => (list ?? []).map((seq) => `#${seq}`).join(", ");
 
 /**
  * {weight, word, nodes, tone, opens}: weight is "event" for what matters to a reader, "step" for the
- * machinery; tone "dim", "caution" or "trouble"; opens: there is more to see.
+ * machinery; tone "caution" or "trouble"; opens: there is more to see.
  */
 export function line(entry) {
   const known = KINDS[entry.kind];
   const told = known ? known(entry.body, entry) : step(entry.kind, JSON.stringify(entry.body));
-  return entry.forgotten ? { ...step(WERE[entry.kind] ?? told.word, FORGOTTEN), tone: "dim" } : told;
+  return entry.forgotten ? step(WERE[entry.kind] ?? told.word, FORGOTTEN) : told;
 }
 
 /** What stands where words were that are forgotten. */
@@ -50,7 +50,7 @@ const KINDS = {
   woke: () => step("goes back to what it put aside"),
   afterthought: ({ process, params }) =>
     params.what ? warning("has to tell an owner", params.what) : step("has an afterthought", el("b", {}, process)),
-  heard: (body) => ({ ...event([whoIs(body), " said before"], quote("heard", said(body))), tone: "dim" }),
+  heard: (body) => event([whoIs(body), " said before"], quote("heard", said(body))),
   "turn-began": (body) => step("begins a turn", el("b", {}, body.process), ` over ${seqs(body.inputs)}`),
   "turn-resumed": (body) => step("takes the turn up again", `attempt ${body.attempt}`),
   "turn-ended": ({ outcome }) => ({ ...step(...turnEnd(outcome)), tone: GIVEN_UP.has(outcome) && "trouble" }),
@@ -129,7 +129,7 @@ const KINDS = {
   reading: ({ question, depth }) => ({ ...event(depth ? "reads a part by itself" : "begins to read", quote("heard brief", question)), reads: true }),
   cell: ({ code }) => step("runs a cell", code.trim().split("\n")[0]),
   "cell-ran": ({ text, failed }) => ({ ...step(failed ? "sees the cell fail" : "sees what came of it", text), tone: failed && "caution" }),
-  noticed: (body) => ({ ...event([whoIs(body), " says, not to it"], quote("heard", said(body))), tone: "dim" }),
+  noticed: (body) => event([whoIs(body), " says, not to it"], quote("heard", said(body))),
   reaction: (body) => step([whoIs(body), body.removed ? " takes back" : " reacts with"], `:${body.emoji}:`),
   "inner-began": () => step("has an inner life from here on"),
   "tick-due": ({ why }) => step("is to think again", why),

@@ -17,7 +17,7 @@ export function titled({ kind, label }) {
 /** The same of a place of the journal, as the server names it: `{where, place, private}`. */
 export function placed({ where, place, private: hidden }, direct = place) {
   const name = where === "dm" ? direct : place;
-  return el("span", { className: "place-name" }, hidden && lock(), hidden ? name.replace(/^#/, "") : name);
+  return el("span", {}, hidden && lock(), hidden ? name.replace(/^#/, "") : name);
 }
 
 /** The place where a conversation began, as its first entry tells it. */
