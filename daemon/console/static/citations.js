@@ -1,5 +1,5 @@
 // Citations as the soul writes them, `[report.txt:120 "the words"; paper.pdf p.3 "more"]` or `(menu.md:5)`, and as
-// the page shows them: one button for each place. What one leads to: quotation.js.
+// the page shows them: one button for each place. What it leads to stands in quotation.js.
 
 import { el } from "./dom.js";
 
@@ -99,6 +99,9 @@ export function shortly(head) {
   const name = head.replace(/,? (?:p|pp|page|pages)\.? ?(?=\d)/, " p. ").replace(/(?::l|#l|,? lines? )(?=\d)/i, ":");
   return name.length > SHORT ? name.split("/").at(-1) : name;
 }
+
+/** The file or page of a place, without its line or page number. */
+export const sourceOf = (head) => head.replace(/(?::l?|#l|,? lines? |,? (?:p|pp|page|pages)\.? ?)\d+(?:[-–]l?\d+)?$/i, "");
 
 /** The message in Slack that a link leads to: {channel, ts, root}; null for any other place. */
 export function messageAt(head) {

@@ -1,6 +1,6 @@
 // What a citation says and where it leads: the words that it quotes, how they were found, and the message or page.
 
-import { messageAt } from "./citations.js";
+import { messageAt, sourceOf } from "./citations.js";
 import { byId, el } from "./dom.js";
 import { ask } from "./reach.js";
 
@@ -57,8 +57,7 @@ function elsewhere(head) {
 /** The entries of this thread that name the file of this place, the newest first. */
 async function sourcesOf(thread, head) {
   const { thread: root } = await ask(`/console/threads/${encodeURIComponent(thread)}?limit=1`);
-  const words = head.replace(/(?::l?|#l|,? lines? |,? (?:p|pp|page|pages)\.? ?)\d+(?:[-–]l?\d+)?$/i, "");
-  const { entries } = root ? await ask(`/console/search?${new URLSearchParams({ words, thread: root })}`) : {};
+  const { entries } = root ? await ask(`/console/search?${new URLSearchParams({ words: sourceOf(head), thread: root })}`) : {};
   return (entries ?? []).toReversed();
 }
 
