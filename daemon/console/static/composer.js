@@ -55,7 +55,7 @@ export class Composer {
     this.measure();
   }
 
-  /** Does it fit into one message? Nothing of it is cut: who wrote more is told so, before they send it. */
+  /** True if it fits into one message. Nothing of it is cut: who wrote more is told so, before they send it. */
   measure() {
     const long = [...this.spell(toSend(this.field.value))].length;
     const fits = long <= LONGEST;

@@ -1,16 +1,17 @@
-// A list that is read from its end: it stands there through every late change of layout, unless its reader scrolled up.
+// A list that stays at its end through every late change of layout, unless its reader scrolled up.
 
 /** So near to its end, in pixels, somebody reads the end. */
 const NEAR = 40;
 
 export class PinnedList {
+  /** `on`: it stays at its end. */
   constructor(box) {
     this.box = box;
     this.on = true;
     this.top = box.scrollTop;
     this.sizes = new ResizeObserver(() => this.on && this.toEnd());
     this.sizes.observe(box);
-    const changed = ([...changes]) => changes.forEach(({ addedNodes, removedNodes }) => this.watch(addedNodes, removedNodes));
+    const changed = (changes) => changes.forEach(({ addedNodes, removedNodes }) => this.watch(addedNodes, removedNodes));
     new MutationObserver(changed).observe(box, { childList: true });
     box.addEventListener("scroll", () => this.look());
     box.addEventListener("click", ({ target }) => target.closest("[aria-expanded]") && this.letGo()); // one reads what unfolds

@@ -4,7 +4,7 @@
 const GREW = 80;
 
 /** The blocks of one message. */
-export function texts(content) {
+function texts(content) {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   return blocks.map((block) => ({ text: block.text ?? JSON.stringify(block), cached: Boolean(block.cache_control) }));
 }

@@ -53,7 +53,7 @@ export class Turns {
     return [...this.settle(entry), ...this.place(entry)];
   }
 
-  /** What was awaited and is closed by this entry is so no more; whoever waits looks different then. */
+  /** Close what executions waited for and this entry closes; returns what looks different then. */
   settle({ closes }) {
     const settled = [];
     for (const seq of closes ?? []) {
@@ -66,15 +66,15 @@ export class Turns {
     return settled;
   }
 
-  /** What goes on under this key, over several turns: what it waits for, and its latest turn. `known`: does the page
-      hold what it asked? */
+  /** The execution of this key, which may go on over several turns: what it waits for (`open`), and its latest turn
+      (`last`). `known`: the page holds something that it asked. */
   execution(key) {
     const [id] = EXECUTION.exec(key) ?? [key];
     if (!this.executions.has(id)) this.executions.set(id, { open: new Set(), known: false, last: null });
     return this.executions.get(id);
   }
 
-  await({ seq, key, forgotten }) {
+  leaveOpen({ seq, key, forgotten }) {
     const execution = this.execution(key);
     execution.known = true;
     if (forgotten) return;
@@ -90,7 +90,7 @@ export class Turns {
     if (entry.kind === "undeliverable") this.close(entry.closes);
     if (entry.kind === "thread") thread.opened = entry.body;
     if (entry.kind === "turn-began") return this.begin(thread, entry);
-    if (AWAITED.has(entry.kind)) this.await(entry);
+    if (AWAITED.has(entry.kind)) this.leaveOpen(entry);
     const turn = this.turnOf(thread, entry);
     const came = INPUTS.has(entry.kind) ? this.wait(thread, entry) : [];
     if (!turn) return came;
@@ -242,7 +242,7 @@ class Turn extends Node {
     return outcome === "suspended" && !this.waits ? "" : (ENDS[outcome] ?? "");
   }
 
-  /** Is what it asked still to be answered? Not where that was answered, withdrawn or forgotten. */
+  /** True while what it asked was neither answered, nor withdrawn, nor forgotten. */
   get waits() {
     const { open, known, last } = this.execution;
     return last === this && !this.ended.forgotten && (open.size > 0 || !known);
