@@ -6,7 +6,7 @@ import { ListedThread } from "./listed.js";
 import { News } from "./news.js";
 import { Panel } from "./panel.js";
 import { PinnedList } from "./pinned_list.js";
-import { titled } from "./place_names.js";
+import { chatPlace } from "./place_names.js";
 import { gesture } from "./slack.js";
 import { Wish } from "./wish.js";
 
@@ -48,7 +48,7 @@ export class Conversation {
     }
     this.place = place;
     this.world = { ...world, channel: place.id };
-    byId("place").replaceChildren(...titled(place));
+    byId("place").replaceChildren(...chatPlace(place));
     byId("about").textContent = place.about;
     const missed = (this.missed = []);
     const [read, standing] = await Promise.all([this.read(), statuses]);
@@ -227,7 +227,7 @@ export class Conversation {
     const messages = listed ? listed.all() : await thread(this.world.slack, this.place.id, ts).catch(() => []);
     if (this.beside !== ts) return;
     if (!messages.length) return this.closeBeside(); // it is not there any more
-    this.panel.show(ts, messages, { world: this.world, place: titled(this.place) });
+    this.panel.show(ts, messages, { world: this.world, place: chatPlace(this.place) });
     if (listed) this.panel.thread.goOnLike(listed);
     if (write) this.panel.write();
     this.markBeside();

@@ -5,7 +5,7 @@ import { el, redraw } from "./dom.js";
 import { cents, count, money, several } from "./format.js";
 import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
-import { placed } from "./place_names.js";
+import { toldPlace } from "./place_names.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
 
@@ -56,7 +56,7 @@ export class Costs {
 
   thread({ thread, began, forgotten, ...where }) {
     const said = forgotten ? FORGOTTEN : began && oneLine(began);
-    const words = [el("b", {}, where.place ? placed(where) : "A thread"), said && [" ", said]];
+    const words = [el("b", {}, where.place ? toldPlace(where) : "A thread"), said && [" ", said]];
     return el("button", { type: "button", className: "link", dataset: { key: thread }, onclick: () => this.onThread(thread) }, words);
   }
 }

@@ -10,7 +10,7 @@ import { markup } from "./markup.js";
 import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, tickDone } from "./musings.js";
 import { shortly } from "./names.js";
 import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
-import { beginning } from "./place_names.js";
+import { openedPlace } from "./place_names.js";
 import { progress } from "./plan.js";
 import { freely, isOpen, manner, sections } from "./sections.js";
 
@@ -38,7 +38,7 @@ export const quote = (manner, text) => el("div", { className: manner }, markup(t
 export const outcome = (manner, text) => el("div", { className: manner }, gave(text) ?? markup(text));
 
 const KINDS = {
-  thread: (body) => step("new conversation", body.place ? ["in ", beginning(body)] : ""),
+  thread: (body) => step("new conversation", body.place ? ["in ", openedPlace(body)] : ""),
   audience: ({ audience }) => step("notes who can read there", audience || "which nobody knows"),
   message: (body) => event([whoIs(body), " says"], quote("heard", said(body))),
   stop: (body) => event([whoIs(body), " stops it"], quote("heard", body.text || STOPPED[body.by] || "")),

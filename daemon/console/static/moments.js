@@ -7,7 +7,7 @@ import { full, price, seconds, several, whenExactly } from "./format.js";
 import { given } from "./given.js";
 import { chip, choice, line, outcome, quote } from "./lines.js";
 import { INNER, named, shortly } from "./names.js";
-import { beginning } from "./place_names.js";
+import { openedPlace } from "./place_names.js";
 import { planView } from "./plan.js";
 import { thoughtOf } from "./thoughts.js";
 
@@ -48,7 +48,7 @@ export function headline(node, one) {
   const hue = parseInt(id.slice(5, 9), 16) % 360 || 0;
   return [
     el("b", {}, title(node)),
-    opened?.place && el("span", { className: "place" }, beginning(opened)),
+    opened?.place && el("span", { className: "place" }, openedPlace(opened)),
     !one && !id.includes(".") && id !== INNER && el("a", { className: "conversation-link", href: `#${id}`, tabIndex: -1, title: `All of ${named(id)}`, style: { "--hue": hue } }, el("i", {}), named(id)),
     state && el("span", { className: "state" }, STATES[state] ?? state),
     el("time", { title: full(at) }, whenExactly(at)),

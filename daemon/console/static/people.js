@@ -4,7 +4,7 @@ import { avatar } from "./avatar.js";
 import { el, redraw } from "./dom.js";
 import { cents, count, full, price, several, when } from "./format.js";
 import { markup } from "./markup.js";
-import { placed } from "./place_names.js";
+import { toldPlace } from "./place_names.js";
 import { ask } from "./reach.js";
 import { Still } from "./still.js";
 
@@ -79,7 +79,7 @@ export class People {
         "p",
         { className: "note" },
         about && `about ${about} · `,
-        where.place && [placed(where), " · "],
+        where.place && [toldPlace(where), " · "],
         el("time", { title: full(at) }, when(at)),
         " · ",
         el("button", { type: "button", className: "link", dataset: { key: seq }, onclick: () => this.onEntry(seq) }, "where it was learned"),

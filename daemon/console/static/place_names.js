@@ -9,20 +9,20 @@ const GROUP = "Group DM";
 export const lock = () => el("span", { className: "lock", role: "img", "aria-label": "Private channel" });
 
 /** The name of a place of the chat, with its sign: `{kind, label}`, its kind as in workspace.js. */
-export function titled({ kind, label }) {
+export function chatPlace({ kind, label }) {
   if (kind === "private") return [lock(), label];
   return [kind === "channel" ? `# ${label}` : label];
 }
 
 /** The same of a place of the journal, as the server names it: `{where, place, private}`. */
-export function placed({ where, place, private: hidden }, direct = place) {
+export function toldPlace({ where, place, private: hidden }, direct = place) {
   const name = where === "dm" ? direct : place;
   return el("span", {}, hidden && lock(), hidden ? name.replace(/^#/, "") : name);
 }
 
-/** The place where a conversation began, as its first entry tells it. */
-export function beginning({ where, place, channel, audience }) {
+/** The same of the place that a conversation was opened in, as its first entry tells it. */
+export function openedPlace({ where, place, channel, audience }) {
   if (where === "group" && channel) return called(channel, "", GROUP);
   const name = place.replace(/^in /, "");
-  return audience === "private" ? placed({ where, place: name, private: true }) : el("span", {}, name);
+  return audience === "private" ? toldPlace({ where, place: name, private: true }) : el("span", {}, name);
 }

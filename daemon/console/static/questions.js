@@ -3,7 +3,7 @@
 import { announce, el, redraw } from "./dom.js";
 import { full, since, when } from "./format.js";
 import { markup } from "./markup.js";
-import { placed } from "./place_names.js";
+import { toldPlace } from "./place_names.js";
 import { ask, Unreachable } from "./reach.js";
 
 export class Questions {
@@ -40,7 +40,7 @@ export class Questions {
         "p",
         { className: "by" },
         el("b", {}, open && one.to.you ? "You are asked" : `${names(one.to)} ${open ? (one.to.names.length > 1 ? "are" : "is") : "had been"} asked`),
-        el("span", { className: "where" }, one.place ? placed(one) : "in a thread"),
+        el("span", { className: "where" }, one.place ? toldPlace(one) : "in a thread"),
         el("time", { title: full(one.at) }, open ? `for ${since(one.at)}` : when(one.answered_at)),
       ),
       open && one.to.you && one.to.names.length > 1 && el("p", { className: "note" }, `${names(one.to)} may answer.`),

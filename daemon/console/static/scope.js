@@ -4,7 +4,7 @@ import { whoIs } from "./called.js";
 import { byId, el } from "./dom.js";
 import { oneLine } from "./markup.js";
 import { INNER } from "./names.js";
-import { beginning } from "./place_names.js";
+import { openedPlace } from "./place_names.js";
 import { ask } from "./reach.js";
 
 /** So far from its beginning the first message of a thread is looked for. */
@@ -33,7 +33,7 @@ function named({ id, opened, first }) {
   if (id === INNER) return ["Inner life"];
   if (!first) return ["One thread, in which nothing was said so far"];
   const { where, place } = opened?.body ?? {};
-  const there = !place || where === "dm" ? "" : [" in ", beginning(opened.body)];
+  const there = !place || where === "dm" ? "" : [" in ", openedPlace(opened.body)];
   return [el("b", {}, whoIs(first.body), there), " ", ...oneLine(first.body.text).flat(Infinity)];
 }
 

@@ -5,7 +5,7 @@ import { announce, el, redraw } from "./dom.js";
 import { cents, full, price, several, when } from "./format.js";
 import { FORGOTTEN } from "./lines.js";
 import { oneLine } from "./markup.js";
-import { placed } from "./place_names.js";
+import { toldPlace } from "./place_names.js";
 import { ask } from "./reach.js";
 import { SearchField } from "./search_field.js";
 import { Still } from "./still.js";
@@ -159,7 +159,7 @@ export class Threads {
       el(
         "span",
         { className: "what" },
-        el("span", { className: "who" }, ...speakers(thread), el("span", { className: "where" }, placed(thread, "Direct message"))),
+        el("span", { className: "who" }, ...speakers(thread), el("span", { className: "where" }, toldPlace(thread, "Direct message"))),
         began(thread),
         thread.said && el("span", { className: "said" }, oneLine(thread.said)),
         el("span", { className: "facts" }, facts(thread)),

@@ -5,7 +5,7 @@ import { clockSeconds, full } from "./format.js";
 import { line, quote } from "./lines.js";
 import { oneLine } from "./markup.js";
 import { INNER, shortly } from "./names.js";
-import { beginning } from "./place_names.js";
+import { openedPlace } from "./place_names.js";
 import { planView } from "./plan.js";
 import { Thoughts, thoughtOf } from "./thoughts.js";
 import { Walk } from "./walk.js";
@@ -103,7 +103,7 @@ export class Tree extends Walk {
     const view = this.views.get(node);
     view.item.setAttribute("aria-expanded", String(view.open));
     view.item.dataset.state = node.state;
-    if (!node.parent && node.opened?.place) view.name.replaceChildren("Conversation in ", beginning(node.opened));
+    if (!node.parent && node.opened?.place) view.name.replaceChildren("Conversation in ", openedPlace(node.opened));
     view.last.replaceChildren(...(view.open ? [] : oneLine(node.last).flat(Infinity)));
     view.state.textContent = worded(node.state);
     if (!node.parent) view.branches.textContent = this.counted(node);
