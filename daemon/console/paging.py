@@ -79,8 +79,8 @@ class Pages:
             return await self._journal.apart(partial(self._search, place=place))
 
     async def said_in(self, place: Place) -> Collection[str]:
-        """The conversations in which somebody said all these words: those of one such page. What only stood
-        above a call was said elsewhere."""
+        """Return the conversations in which somebody said all these words: those of one such page. What only
+        stood above a call was said elsewhere."""
         async with self._searching:
             return await self._journal.apart(partial(self._said_in, place=place))
 
@@ -89,9 +89,7 @@ class Pages:
         found = set()
         for text in self._search(past, place).entries:
             entry = json.loads(text)
-            is_said = entry["kind"] in past.kinds.names([Said, Spoken])
-            if is_context(entry["key"]):
-                continue
+            is_said = entry["kind"] in past.kinds.names([Said, Spoken]) and not is_context(entry["key"])
             if is_said and has_all(entry["body"]["text"], words):  # an id is nothing that is said
                 found.add(root_of(entry["thread"]))
         return found
