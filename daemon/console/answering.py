@@ -1,4 +1,4 @@
-"""Presses of buttons on the page: who looks, which questions they may answer, and how a press is taken.
+"""Answers given on the page: the questions that its viewer may answer, and presses of their buttons.
 
 Whoever can open the page is an owner of the soul. Which of them is known only where one alone is configured.
 """
@@ -28,7 +28,7 @@ Pressing = Callable[[Entry[Asked], str, Choice], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a press was not taken, as a status of HTTP and a sentence."""
+    """A reason for not taking a press: a status of HTTP and a sentence."""
 
     status: int
     why: str
@@ -49,15 +49,15 @@ DEAF = Refusal(
 
 
 class Answering:
-    """What whoever looks at the page may answer."""
+    """The questions that the viewer of the page may answer."""
 
     def __init__(self, journal: Journal, owners: Collection[str], press: Pressing) -> None:
         self._journal = journal
         self._press = press
         self.owners = frozenset(owners)
-        """The ids of those who own the soul."""
+        """Ids of those who own the soul."""
         self.viewer = ""
-        """The id of who looks; empty: the page cannot tell."""
+        """Id of whoever looks at the page; empty: unknown."""
         if len(self.owners) == 1:
             [self.viewer] = self.owners
 
@@ -66,7 +66,7 @@ class Answering:
         return may_answer(asked, self.viewer, self.owners)
 
     def why_not(self, asked: Entry[Asked], names: str) -> str:
-        """Return why they may not; empty if they may. `names` are those who may."""
+        """Return why the viewer may not press a button; empty if they may. `names` are those who may."""
         if not asked.event.choices or self.may_press(asked):
             return ""
         if not self.viewer and not self.owners.isdisjoint(asked.event.to):
@@ -102,6 +102,6 @@ class Answering:
 
 
 def label_of(asked: Asked, value: str) -> str:
-    """Return what the button of this value reads; older journals do not tell it."""
+    """Return the text on the button of this value, made of the value where an older journal has none."""
     labels: Mapping[str, str] = dict(zip(asked.choices, asked.labels, strict=False))
     return labels.get(value) or value.replace("_", " ").capitalize()

@@ -39,9 +39,9 @@ from daemon.kinds import (
 
 TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
 TO_THE_SOUL = frozenset({Message.kind, Press.kind, StopAsked.kind})
-"""What somebody says, presses or stops: whoever does that speaks to the soul."""
+"""Kinds of what people say to the soul, press, or stop."""
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
-"""Notes of what was said to the soul, and is only remembered. All else that it heard was not for it."""
+"""Notes of `Heard` that was said to the soul. All else that it heard was not for it."""
 FAILED = frozenset({"failed", "abandoned"})
 """The outcomes of a turn that was given up."""
 NOBODY: Set[str] = frozenset()
@@ -53,8 +53,8 @@ MANY = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """One of them; `user` is who wrote its first message, or whose DM it is. `first` and `words` are entries:
-    the first and the last words between people and the soul; `last` is the last of all that is folded here.
+    """A conversation; `user` wrote its first message, or has the DM. `first` and `words` are entries: the
+    first and the last words between people and the soul; `last` is the last of all that is folded here.
 
     `asker` is the id of who spoke to the soul first (empty: the soul began), `people` of all who spoke to it,
     and `present` of all whose words it read there. `outcome` is how its last turn ended; `audience` is who
@@ -86,7 +86,7 @@ class Conversation:
 
 @dataclass(slots=True, kw_only=True)
 class Talks:
-    """In how many conversations somebody has spoken to the soul, and when the last of them went on."""
+    """The number of conversations in which somebody has spoken to the soul, and when the last went on."""
 
     count: int = 0
     at: float = 0.0
@@ -94,9 +94,9 @@ class Talks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which of them: only those in which this person spoke to the soul, in this channel, in this process;
-    `state` is failed or waits; `words` stand in the names of people and places, or the thread is one of
-    `found`. Those whose last entry is before `before`, `limit` of them."""
+    """A filter: only those in which this person spoke to the soul, in this channel, in this process; `state`
+    is failed or waits; `words` stand in the names of people and places, or the thread is one of `found`.
+    Those whose last entry is before `before`, `limit` of them."""
 
     person: str
     channel: str
@@ -138,7 +138,7 @@ class Conversations(Fold):
                 yield one
 
     def called(self, one: Conversation) -> str:
-        """Where it is, for a list: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
+        """Return its place, for a list: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
         if one.where == "group":
             return self.group_names.of(one.channel, self._names_in(one.present))
         if one.where != "dm":
@@ -153,23 +153,23 @@ class Conversations(Fold):
         return self._channels.get(one.channel, one).audience == "private"
 
     def groups(self) -> Sequence[str]:
-        """The channels of group DMs, the latest last."""
+        """Return the channels of group DMs, the latest last."""
         return [channel for channel, one in self._channels.items() if one.where == "group"]
 
     def in_channel(self, channel: str) -> Conversation | None:
-        """The latest conversation there."""
+        """Return the latest conversation there."""
         return self._channels.get(channel)
 
     def _names(self, one: Conversation) -> list[str]:
-        """What those who spoke to the soul there are called, as far as is known."""
+        """Return the names of those who spoke to the soul there, as far as they are known."""
         return self._names_in(one.people)
 
     def _names_in(self, people: Collection[str]) -> list[str]:
         return [self.names[person] for person in sorted(people) if person in self.names]
 
     def whose(self, name: str, thread: str) -> str:
-        """The person of this name in this conversation, else the only one of all; empty where unsure."""
-        called = self.may_mean(name)
+        """Return the person of this name in this conversation, else the only one of all; empty if unsure."""
+        called = self.people_called(name)
         if len(called) > 1:
             one = self.get(thread)
             present = one.present if one else NOBODY
@@ -179,12 +179,12 @@ class Conversations(Fold):
         [person] = called
         return person
 
-    def may_mean(self, name: str) -> Set[str]:
-        """All who were ever called so."""
+    def people_called(self, name: str) -> Set[str]:
+        """Return the ids of all who were ever called so."""
         return self._called.get(name.casefold(), NOBODY)
 
     def names_of(self, person: str) -> Collection[str]:
-        """What this person was called whenever they said something, in small letters."""
+        """Return every name under which this person said something, in small letters."""
         return self._names_of.get(person, ())
 
     def choices(self) -> Mapping[str, Any]:
@@ -216,7 +216,7 @@ class Conversations(Fold):
         return not asked.words or one.thread in asked.found or self._named(one, asked.words)
 
     def _named(self, one: Conversation, words: Collection[str]) -> bool:
-        """Do all these words stand in what it is called, or in who spoke to the soul there?"""
+        """True if all these words stand in its name, or in the names of those who spoke to the soul there."""
         names = "\n".join([self.called(one), one.thread, *self._names(one)])
         return has_all(names, words)
 
@@ -228,14 +228,15 @@ class Conversations(Fold):
         self._older: dict[str, Conversation] = {}
         """By thread, the others, in which something was written last at the beginning."""
         self.names: dict[str, str] = {}
-        """What people and bots are called now, by id."""
+        """Names of people and bots now, by id."""
         self._called: defaultdict[str, set[str]] = defaultdict(set)
-        """Who was ever called so, in small letters."""
+        """Ids of all who were ever called so, by the name in small letters."""
         self._names_of: defaultdict[str, set[str]] = defaultdict(set)
+        """All those names, by id."""
         self.talks: dict[str, Talks] = {}
         """By the ids of those who spoke to the soul."""
         self.bots = set[str]()
-        """Those of them that are no people."""
+        """Ids of those who spoke and are no people."""
         self._channels: dict[str, Conversation] = {}
         """The latest conversation of each channel."""
         self._processes = Counter[str]()

@@ -1,6 +1,6 @@
-"""Names of group DMs: of those who are in each.
+"""Names of group DMs, made of the people in each.
 
-Slack is asked once for each; where it does not say, those count who are known to be there.
+Slack is asked once who they are; where it does not say, those stand in the name who are known to be there.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
 GROUP = "Group DM"
-MOST = 20
-"""Group DMs of which Slack is asked in one go."""
-AGAIN = 600.0
-"""Seconds until Slack is asked again of a group DM of which it said nothing."""
+MOST_ASKED = 20
+"""Group DMs that Slack is asked about in one go."""
+RETRY_AFTER = 600.0
+"""Seconds until Slack is asked again about a group DM that it said nothing about."""
 
 
 class GroupNames:
@@ -30,15 +30,15 @@ class GroupNames:
         self._now = now
         self._known: dict[str, str] = {}
         self._asked: dict[str, float] = {}
+        """The time at which Slack was asked last about each."""
 
     async def learn(self, channels: Iterable[str]) -> None:
-        """Ask Slack for those of these group DMs that have no name so far."""
+        """Ask Slack who is in those of these group DMs that have no name so far."""
         now = self._now()
-        unnamed = [
-            id for id in channels if id not in self._known and now - self._asked.get(id, -AGAIN) >= AGAIN
-        ]
+        due = now - RETRY_AFTER
+        unnamed = [id for id in channels if id not in self._known and self._asked.get(id, due) <= due]
         async with asyncio.TaskGroup() as asking:
-            for channel in unnamed[:MOST]:
+            for channel in unnamed[:MOST_ASKED]:
                 self._asked[channel] = now
                 asking.create_task(self._learn(channel))
 
@@ -48,7 +48,7 @@ class GroupNames:
             self._known[channel] = titled(names)
 
     def of(self, channel: str, spoke: Iterable[str]) -> str:
-        """The name of this group DM; `spoke` are the names of those who are known to be in it."""
+        """Return the name of this group DM; `spoke` are the names of those who are known to be in it."""
         return self._known.get(channel) or titled(spoke)
 
 

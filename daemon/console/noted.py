@@ -22,7 +22,7 @@ class Noted(Projection):
 
     @property
     def count(self) -> int:
-        """How many notes there are."""
+        """The number of notes."""
         return len(self._threads)
 
     def names(self) -> Iterable[str]:

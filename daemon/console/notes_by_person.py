@@ -1,4 +1,4 @@
-"""Which person each note is about: a note names whom it is about, and names are not unique, and change."""
+"""Notes by person. A note holds the name of whom it is about, and names are not unique, and change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from daemon.console.noted import Noted
 
 
 class NotesByPerson:
-    """Tells of the notes about people, by their ids, as far as both folds have read."""
+    """The notes about people, by their ids, as far as both folds have read."""
 
     def __init__(self, noted: Noted, conversations: Conversations) -> None:
         self._noted = noted
         self._conversations = conversations
 
     def about(self, person: str) -> Sequence[int]:
-        """Return the entries that say what is noted about this person, as it reads now.
+        """Return the entries that hold the notes about this person, as they read now.
 
-        In the order in which it was first noted: what is corrected keeps its place.
+        They stand in the order in which each was first noted: a corrected note keeps its place.
         """
         notes: list[tuple[int, int]] = []
         for name in self._conversations.names_of(person):
@@ -41,13 +41,13 @@ class NotesByPerson:
     def _about(self, person: str, name: str) -> Mapping[int, int]:
         """Return the notes about this name that mean this person."""
         notes = self._noted.about(name)
-        if len(self._conversations.may_mean(name)) == 1:
+        if len(self._conversations.people_called(name)) == 1:
             return notes
         return {note: now for note, now in notes.items() if self._whose(name, note) == person}
 
     def _about_others(self, people: Set[str]) -> Iterator[tuple[int, int]]:
         for name in self._noted.names():
-            called = self._conversations.may_mean(name)
+            called = self._conversations.people_called(name)
             if len(called) == 1 and people & called:
                 continue
             for note, now in self._noted.about(name).items():

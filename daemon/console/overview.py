@@ -64,9 +64,9 @@ class Purse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What Slack says: what a channel is called, or who said nothing so far (empty: nobody knows); the ids of
-    those in a group DM (none: nobody knows); and the link to a message by its channel, ts and root (empty in
-    a rehearsal)."""
+    """Answers of Slack: the name of a channel, or of a person who said nothing so far (empty: unknown); the
+    ids of those in a group DM (none: unknown); and the link to a message by its channel, ts and root (empty
+    in a rehearsal)."""
 
     called: Callable[[str], Awaitable[str]]
     people_in: Callable[[str], Awaitable[Collection[str]]]
@@ -74,7 +74,7 @@ class Directory:
 
 
 class Overview:
-    """Tells of it, to whoever may answer what `answering` says."""
+    """Tells of it, to one viewer: `answering` says which questions are theirs."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Overview:
         await self._reading.close()
 
     async def _ready(self) -> int:
-        """How much of the journal is not read yet; what is read so far can be told."""
+        """Read on, and learn who is in the group DMs; return how many entries are not read yet."""
         left = await self._reading.still_reading()
         await self._group_names.learn(reversed(self._conversations.groups()))
         return left
@@ -207,7 +207,7 @@ class Overview:
     # Questions
 
     async def questions(self) -> Told:
-        """Those that are open, the oldest first, those that were answered last, and who looks, if that is
+        """Return those that are open, the oldest first, those that were answered last, and the viewer, if
         known."""
         left = await self._ready()
         questions = self._questions()
@@ -227,16 +227,17 @@ class Overview:
         }
 
     async def press(self, seq: int, value: str) -> Refusal | None:
-        """Press a button of this question as whoever looks; None: it was taken. Raises JournalError."""
+        """Press a button of this question as the viewer; None: it was taken. Raises JournalError."""
         found = only(Asked, self._journal.sound([seq]))
         if not found:
             return NO_QUESTION
         [asked] = found
         names = await self._names_to_ask(found)
-        return await self._answering.press(asked, value, _either(self._may(asked.event, names)))
+        return await self._answering.press(asked, value, _either(self._who_may(asked.event, names)))
 
     async def _names_to_ask(self, questions: Sequence[Entry[Asked]]) -> Mapping[str, str]:
-        """What the owners are called, and those who may answer these: some may have said nothing so far."""
+        """Return the names of the owners, and of those who may answer these, by id. Slack is asked for those
+        who have said nothing so far."""
         ids = sorted(self._answering.owners.union(*[question.event.to for question in questions]))
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {id: name or NAMELESS for id, name in zip(ids, names, strict=True)}
@@ -247,13 +248,13 @@ class Overview:
         return len(self._questions())
 
     def _questions(self) -> Sequence[Entry[Asked]]:
-        """The open ones. What was put aside for something newer is none: it goes on by itself. Nor is that of
-        a branch: its root asks it."""
+        """Return the open ones. What was put aside for something newer is none: it goes on by itself. Nor is
+        that of a branch: its root asks it."""
         pending = [entry for entry in self._journal.pending(Asked) if root_of(entry.thread) == entry.thread]
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
     def _open(self, entry: Entry[Asked], names: Mapping[str, str]) -> Told:
-        """One that is open, and whether whoever looks may press its buttons."""
+        """Return an open one, and whether the viewer may press its buttons."""
         asked = self._asked(entry, names)
         pressed = self._answering.pressed(entry)
         return {
@@ -305,18 +306,18 @@ class Overview:
         }
 
     def _addressed(self, asked: Asked, names: Mapping[str, str]) -> Told:
-        """Who may answer it: names, and whether whoever looks is one of them."""
-        return {"names": self._may(asked, names), "you": self._answering.viewer in asked.to}
+        """Return who may answer it, and whether the viewer is one of them."""
+        return {"names": self._who_may(asked, names), "you": self._answering.viewer in asked.to}
 
-    def _may(self, asked: Asked, names: Mapping[str, str]) -> Sequence[Told]:
-        """Who may answer it; `names` are those that the journal may not tell."""
+    def _who_may(self, asked: Asked, names: Mapping[str, str]) -> Sequence[Told]:
+        """Return those who may answer it; `names` are those that the journal may lack."""
         return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
     # People
 
     async def people(self) -> Told:
-        """Everybody who spoke to it, or of whom it learned, those whom it knows best first; and how much it
-        noted besides."""
+        """Return everybody who spoke to it, or of whom it learned, those whom it knows best first; and how
+        much it noted besides."""
         left = await self._ready()
         known = self._people_known.channels
         met = self._met()
@@ -329,7 +330,7 @@ class Overview:
         }
 
     def _met(self) -> Set[str]:
-        """The ids of those people. Bots are none."""
+        """Return the ids of those people. Bots are none."""
         met = self._conversations.talks.keys() | self._people_known.channels.keys()
         return met - self._conversations.bots
 
@@ -458,7 +459,7 @@ class Overview:
         return told
 
     def _said(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
-        """What was said in these entries, by seq; without those that cannot be read."""
+        """Return these entries by seq, without those that cannot be read."""
         return {entry.seq: entry for entry in self._journal.sound(seqs)}
 
     def _name(self, person: str) -> str:
@@ -472,12 +473,12 @@ class Overview:
 
 
 def _either(people: Sequence[Told]) -> str:
-    """Their names for a sentence: Alice or Bob."""
+    """Join their names for a sentence: Alice or Bob."""
     return " or ".join(person["name"] for person in people) or NAMELESS
 
 
 def _shown(said: Entry[Any] | None) -> str:
-    """What was said there, cut where it is long; empty where there is nothing, or not any more."""
+    """Return the words of this entry, cut where they are long; empty if there are none, or none any more."""
     if said is None:
         return ""
     return cut(" ".join(lines_of(said.event)).strip(), LONGEST)

@@ -1,4 +1,4 @@
-"""What a page posts: a small JSON object, within bounds."""
+"""The small JSON objects that the page posts, read within bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 LONGEST = 8_192
-"""Bytes of a request that are read."""
+"""Bytes that a request may have."""
 PATIENCE = 5.0
 """Seconds that a request may take to come."""
 
