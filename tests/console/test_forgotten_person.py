@@ -113,9 +113,8 @@ async def test_who_was_forgotten_is_so_on_the_whole_page(
             await expect(rows.first).not_to_contain_text("waits")
             await expect(page.locator("#asked")).to_be_hidden()
             await page.reload()
-        for thread in await page.locator(".threads .row").evaluate_all(
-            "all => all.map((one) => one.dataset.key)"
-        ):
+        await expect(rows).to_have_count(3)
+        for thread in await rows.evaluate_all("all => all.map((one) => one.dataset.key)"):
             await shown(page, f"{url}/#threads/{thread}")
             cards = page.locator("#turns > li.turn")
             await expect(cards.first).to_be_attached()
