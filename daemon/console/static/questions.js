@@ -90,10 +90,10 @@ async function send(seq, value) {
 
 const names = ({ names }) => names.map(({ name }) => name).join(" or ") || "Somebody";
 
-/** How its buttons stand, for whom they are not. */
+/** Its buttons as marks, for those who may not press them: open, chosen or gone. */
 function marks({ choices, labels, answer, pressed }, open) {
   const chosen = open ? pressed?.value : answer;
-  const state = (choice) => (chosen === undefined || (open && !pressed) ? "open" : choice === chosen ? "chosen" : "gone");
+  const state = (choice) => (chosen === undefined ? "open" : choice === chosen ? "chosen" : "gone");
   const one = (choice, index) => el("li", { dataset: { state: state(choice) } }, labels[index]);
   return choices.length > 0 && el("ul", { className: "buttons", "aria-label": "Its buttons" }, choices.map(one));
 }
