@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.app import Awake
+from daemon.kinds import DeleteDone, ForgetDone, Message, Press, ToDelete, ToForget, TurnBegan
 from rehearsal.people import BOB, SOUL
 from tests.attention import until
 from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, Browsing
@@ -50,14 +51,9 @@ class Visit:
         return ts
 
     async def over(self) -> None:
-        journal = self.soul.journal
-        kinds = ("turn-began", "message", "answer", "to-forget", "forget-done", "to-delete", "delete-done")
-
-        def is_over() -> bool:
-            seqs = [one.seq for one in journal.since(0, 100_000) if one.kind in kinds]
-            return not journal.still_pending(seqs) and not self.soul.worker.busy
-
-        await until(is_over)
+        """Wait until nothing is at work or waits, by one query: another thread writes between two."""
+        kinds = (TurnBegan, Message, Press, ToForget, ForgetDone, ToDelete, DeleteDone)
+        await until(lambda: not self.soul.journal.pending_seqs(*kinds) and not self.soul.worker.busy)
 
     async def press(self, root: str, label: str) -> None:
         """Bob presses a button under what the soul asked last there."""
