@@ -18,7 +18,8 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
 TOKEN = re.compile(r"[\w][\w./@:#&+'\u2019-]*", re.U)
 LEADING = re.compile(r"^\W*(?:for|of|about|on|in|at|to|with|from|by)\s+(?:the\s+|our\s+|my\s+)?", re.I)
 NOT = re.compile(r"\b(?:no|not|without|never|don['\u2019]?t|off)\b", re.I)
-BOUND = re.compile(r"\{(minimum|default): (-?[\w.\"]+)\}")
+LEAST = re.compile(r"\{minimum: (\d+(?:\.\d+)?)\}")
+"""The lower limit in the description of a number; one below 0 is passed over, since 1 is allowed then."""
 BETWEEN = re.compile(r"\s*(?:,|;|\band\b)\s*", re.I)
 STRANGE = frozenset({"please", "use", "call", "run", "action"})
 
@@ -111,8 +112,8 @@ class _Reader:
         elif self._numbers:
             text = self._numbers.pop(0)
         elif needed:
-            bounds = dict(BOUND.findall(str(schema.get("description", ""))))
-            text = str(schema.get("minimum", bounds.get("minimum", "1")))
+            least = LEAST.search(str(schema.get("description", "")))
+            text = least[1] if least else "1"
         else:
             return None
         return int(float(text)) if kind == "integer" else float(text)

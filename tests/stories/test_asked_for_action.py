@@ -154,6 +154,7 @@ async def test_the_action_of_the_page_is_taken_however_it_is_asked_for(
         ("Can you file a ticket “More oil” for the team?", "FileTicket", {"title": "More oil"}),
         ("Please drain the pump.", "DrainPump", {}),
         ("RollDice 20", "RollDice", {"sides": 20}),
+        ("Roll a dice", "RollDice", {"sides": 1}),
         ("Please roll_dice with 12 sides, 3 times", "RollDice", {"sides": 12, "times": 3}),
         ("Use ConvertMoney: 12.5 to CHF", "ConvertMoney", {"amount": 12.5, "to": "CHF"}),
         ("convert_money amount 3 to usd exact", "ConvertMoney", {"amount": 3.0, "to": "USD", "exact": True}),
