@@ -85,7 +85,7 @@ ENV = ".env"
 """The file of settings, in the working folder."""
 SAVE_ENV = "Save it as UTF-8 text, or take it away."
 SHORT_WORD = re.compile(r"""["']?[A-Za-z0-9]{1,8}["']?""")
-"""What may be shown of a value that is no word that is known."""
+"""A wrong value that may be shown: too short to be a secret."""
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
 SANDBOX_HINT = "Write auto, monty or cpython, or the name of a class of your own as package.module.Class."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
@@ -340,7 +340,7 @@ def is_set(name: str) -> bool:
 
 
 def taken_for_false() -> list[str]:
-    """That ISM_ENABLED holds a word that is neither true nor false, which counts as false; a sentence."""
+    """Return a sentence if ISM_ENABLED is neither true nor false, and so counts as false; else nothing."""
     word = _given().get("ISM_ENABLED", "").strip()
     if word.lower() in ("", "true", "false"):
         return []

@@ -214,7 +214,7 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 
 
 def _settings() -> Settings:
-    """What the owner set; what was set and is no setting, or no answer, is said, and stops nobody."""
+    """Load what the owner set; log what is no setting, or no answer, which stops nobody."""
     settings = load()
     begin_log(settings.log_level, settings.log_format)
     for said in (*misspelt(), *unreadable_lines(), *taken_for_false()):

@@ -31,7 +31,7 @@ LONGEST = 100 * 366 * UNITS["d"]
 ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
 """What stands between semicolons, but for those in quotation marks or after a backslash."""
 CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
-"""How the name of a class is written, with the module that it stands in."""
+"""The name of a class, with the module that it stands in."""
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -251,7 +251,7 @@ def truth(text: str) -> bool:
 
 
 def only_true(text: str) -> bool:
-    """Whether it is the word true, in any case, as the seed on the ISM has it; any other word means no."""
+    """Return True for the word true, in any case, and for no other one, as the seed on the ISM has it."""
     return text.lower() == "true"
 
 

@@ -222,7 +222,7 @@ async def _read(
 
 
 def _last(journal: Journal) -> ReadingEnded | None:
-    """How the reading ended that all others were part of."""
+    """Return the end of the reading that all others were part of."""
     for ended in reversed(journal.kind(ReadingEnded)):
         if not is_part(ended.key):
             return ended.event

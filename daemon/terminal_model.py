@@ -48,7 +48,7 @@ ADVICE = {
         f" {DOCTOR}"
     ),
 }
-"""What is wrong and what to do, by words of Reply.failure that are the same at each try."""
+"""Sentences on what is wrong and what to do, by those words of Reply.failure that no other try changes."""
 AWAY = (
     f"{{reason}}{{cause}} until RLM_MAX_TIME was over ({{model}}). Ask the same again later: it goes on where"
     f" it was. {DOCTOR}"

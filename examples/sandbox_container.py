@@ -23,7 +23,7 @@ from daemon.sandbox.host import ChildSandbox, meet
 PATIENCE = 60.0
 """Seconds in which the program in a container has to call."""
 PROGRAM = Path(cpython.__file__).parent
-"""What the container is shown of this project: the folder of the program, and nothing else."""
+"""The folder of the program, which is all that the container is shown of this project."""
 SPARE = 256 * 2**20
 """Bytes of memory that a container has beyond what its cells may take."""
 TOLD = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR")
@@ -38,7 +38,7 @@ class ContainerSandbox:
     network = "host"
     """Docker's network; in `host` the container calls this machine's loopback."""
     address = "127.0.0.1"
-    """Where the daemon listens for the container: an address of this machine in that network."""
+    """The address of this machine in that network, at which the daemon listens for the container."""
 
     def __init__(self, sandbox: ChildSandbox) -> None:
         self._sandbox = sandbox

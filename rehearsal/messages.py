@@ -16,7 +16,7 @@ STREAM_LASTS = 300.0
 FOREVER = 1 << 62
 """Later than any stamp."""
 TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
-"""What stays of a message whose place is kept. It is seen as long as replies to it are left."""
+"""The body of a deleted message whose place is kept; it is seen as long as replies to it are left."""
 STANDS = "coalesce(json_extract(message.body, '$.subtype'), '') != 'tombstone'"
 """True for the message of a row that is no tombstone."""
 SEEN = f"""({STANDS} or exists (select 1 from message reply where reply.channel = message.channel

@@ -41,7 +41,7 @@ async def sandbox(kind: str) -> Finding:
 
 
 async def _own(name: str) -> Finding:
-    """Whether the owner's class opens a sandbox that runs a cell."""
+    """Open a sandbox of the owner's class, and run a cell in it."""
     try:
         async with Sandboxes(name) as sandboxes:
             sandbox = await sandboxes.open({})
@@ -60,7 +60,7 @@ async def _own(name: str) -> Finding:
 
 
 async def processes(recipes: Mapping[str, Recipe], seconds: float) -> Finding:
-    """What PROCESS_COMMANDS and PROCESS_TIMEOUT lead to on this machine."""
+    """Say which programs of PROCESS_COMMANDS can run on this machine, and for how long each."""
     if not recipes:
         return well("processes", "the inner life may run no programs (PROCESS_COMMANDS)")
     missing = [name for name, recipe in recipes.items() if located(recipe) is None]

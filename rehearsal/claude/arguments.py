@@ -21,11 +21,12 @@ NOT = re.compile(r"\b(?:no|not|without|never|don['\u2019]?t|off)\b", re.I)
 LEAST = re.compile(r"\{minimum: (\d+(?:\.\d+)?)\}")
 """The lower limit in the description of a number; one below 0 is passed over, since 1 is allowed then."""
 BETWEEN = re.compile(r"\s*(?:,|;|\band\b)\s*", re.I)
-STRANGE = frozenset({"please", "use", "call", "run", "action"})
+FILLERS = frozenset({"please", "use", "call", "run", "action"})
+"""Words of a request that say nothing of its matter."""
 
 
 def arguments(schema: Schema, words: str, about: str, rest: str = "") -> dict[str, Any]:
-    """What these words give for the arguments of an action.
+    """Return the arguments of an action that these words give.
 
     `about` is its name and its description, whose words say which action is meant and no argument. `rest` is
     what is said after its name, where it was called by that.
@@ -57,7 +58,7 @@ class _Reader:
         return {name: given[name] for name in parts if name in given}
 
     def _value(self, schema: Schema, name: str, said: str, *, needed: bool) -> Any:
-        """What is given for one argument; None: nothing is."""
+        """Return the value of one argument; None if the words give none."""
         schema = self._resolved(schema)
         if "const" in schema:
             return schema["const"]
@@ -131,7 +132,7 @@ class _Reader:
         return [one for one in BETWEEN.split(text) if one] or ([] if needed else None)
 
     def _text(self, said: str, *, needed: bool) -> str | None:
-        """What its name introduces, the next quotation, or what the sentence has left."""
+        """Return the text that its name introduces, the next quotation, or the rest of the sentence."""
         if said:
             found = QUOTED.search(said)
             text = said
@@ -150,7 +151,7 @@ class _Reader:
 
     def _left(self) -> str:
         """The words that are about something, and not about which action is meant."""
-        known = {*STRANGE, *COMMON}
+        known = {*FILLERS, *COMMON}
         left = []
         for token in TOKEN.findall(QUOTED.sub(" ", self._words)):
             bare = token.strip(".:'\u2019-").removesuffix("'s").removesuffix("\u2019s")
@@ -163,7 +164,7 @@ class _Reader:
 
 
 def _named(parts: Mapping[str, Schema], words: str) -> dict[str, str]:
-    """What follows the name of an argument in these words, up to the next one: `service: ferry, most 5`."""
+    """Return the words after each argument's name, up to the next one: `service: ferry, most 5`."""
     places = []
     for name in parts:
         spelt = r"[\s_-]*".join(map(re.escape, re.split(r"[\s_-]+", name)))
@@ -177,5 +178,5 @@ def _named(parts: Mapping[str, Schema], words: str) -> dict[str, str]:
 
 
 def _without_lead(text: str) -> str:
-    """What is named, without the words that lead to it."""
+    """Return the text without the words that lead to what is named."""
     return LEADING.sub("", text).strip(" .!?,:;\"“”'")

@@ -34,7 +34,7 @@ MESSAGE = re.compile(
 )
 """Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
 EDITED = re.compile(r'^\W*<\w+ [^<>]*note="edited"')
-"""How a message says that somebody has edited it."""
+"""The mark of a message that somebody has edited."""
 NAMED = re.compile(r"\bYou are ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)")
 """How a request says whose part is played."""
 PRESSED = re.compile(r"\[[^\n]+ chose “([^”\n]+)”\]")
@@ -65,11 +65,11 @@ TURNS = frozenset({"conversation", "closing", PROBLEM, OPEN_THOUGHT, READING})
 ACTION = re.compile(r"(?<![\w@/.<-])(?:[A-Z][a-z0-9]+){2,}\b|(?<![\w@/.<-])[a-z0-9]+(?:_[a-z0-9]+)+\b")
 """The name of an action, as the page shows it, or as its function is called."""
 OFFERED = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]*) — (?P<about>[^;]*)")
-"""How it is said which actions of the owner's there are, where one turns to."""
+"""An action of the owner's, as a request names it where it says where one may turn to."""
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
 NOTHING = re.compile(r"\(nothing[^()]*\)", re.I)
-"""What stands among notes where there are none."""
+"""The line that stands for notes where there are none."""
 NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
 """What is noted about a person, in the note that ends a request."""
 USED = re.compile(rf"{POLITELY}(?:use|call|run)\s+[a-z]\w+", re.I)
@@ -77,8 +77,8 @@ USED = re.compile(rf"{POLITELY}(?:use|call|run)\s+[a-z]\w+", re.I)
 DEED = re.compile(rf"{POLITELY}(?:order|book|buy)\b", re.I)
 """Wants something done in the world."""
 SIGNS = tuple(
-    (re.compile(sign, re.I), re.compile(meant, re.I))
-    for sign, meant in (
+    (re.compile(sign, re.I), re.compile(speaks_for, re.I))
+    for sign, speaks_for in (
         (
             r"^problem.?solving$",
             r"\b(solve|find out|figure out|investigate|look (into|up)|help me with|what can (we|I) do"
@@ -106,7 +106,7 @@ SIGNS = tuple(
 USUAL = re.compile(r"conversation|more.*|no", re.I)
 """What is chosen where nothing speaks for anything else."""
 ALIKE = 0.5
-"""How much of its words an edit shares with the version before, at the least."""
+"""The least likeness, 0 to 1, of an edit and the version before it."""
 BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|(?<!say )nothing)\b", re.I)
 """What is to be said in another section says nothing of this one."""
 
@@ -140,8 +140,10 @@ class Section:
         return str(chosen(self.choices, words))
 
     def _own_turn(self, words: str) -> str:
-        """Where the owner's own processes are among the choices: the one that these words are about, by its
-        name and by when one goes there. Who calls an action by its name wants something done.
+        """Return the owner's own process that these words are about, by its name and by when one goes there.
+
+        Who calls an action by its name wants something done: that is PROBLEM, if no such process offers it.
+        "" where the words ask for none of these.
         """
         if PROBLEM not in self.choices or OUTRIGHT.search(words):
             return ""
@@ -166,7 +168,7 @@ class Section:
         return place[wish.name] if wish else ""
 
     def _about(self, choice: str) -> str:
-        """What is said of this choice: what follows its name and a colon, up to the next one."""
+        """Return what is said of this choice: the text after its name and a colon, up to the next choice."""
         others = "|".join(map(re.escape, self.choices))
         found = re.search(rf"\b{re.escape(choice)}:\s(.*?)(?=\b(?:{others}):\s|$)", self.about, re.S)
         return found[1] if found else ""

@@ -1,4 +1,4 @@
-"""What people tell of themselves or want remembered, cut out of their words by a few rules."""
+"""Facts that people tell of themselves or want remembered, cut out of their words by a few rules."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ OWN = (
     "birthday|name|nickname|dog|cat|pet|wife|husband|partner|son|daughter|child|children|kids?"
     r"|mother|father|brother|sister|team|job|hobby|(?:favou?rite|preferred)(?:\s+\w+){1,2}"
 )
-"""What people say is theirs, and lasts."""
+"""Nouns for what people have for long."""
 SELF = re.compile(
     r"\b(I (like|live|love|hate|prefer|never eat|work|play|speak)\b"
     r"|(I am|I.m) (?!sure|not sure|sorry|afraid|looking|trying|going|just)"
     rf"|my (?:{OWN})(?: is| are|['\u2019]s)\b)",
     re.I,
 )
-"""How people tell of themselves."""
+"""The beginning of a sentence in which people tell of themselves."""
 SUBJECT = re.compile(r"\b(?:my|your) (?:[\w-]+ ){1,3}?(?:is|are)\b")
-"""What a fact says one thing of, so that another such fact replaces it."""
+"""The subject of a fact that another fact with the same subject replaces."""
 CALL = re.compile(r"^\s*(?:@\S+[,:]?\s+)+")
 """Whom a message calls; it says nothing of the matter."""
 ASKS = r"(?:(?:and|also|please|can you|could you|will you|would you|I(?:'d| would) like you to)\s+)*"

@@ -57,7 +57,7 @@ COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
 DECLINED = "Decline"
 """What stands on the button of who does not agree."""
 FAILED = re.compile(r"it failed\b", re.I)
-"""How an action that raised an error is told of."""
+"""The beginning of the result of an action that raised an error."""
 UNFINISHED = re.compile(r"\bbefore you are done\b")
 TURNED = (
     (r"\bI am\b|\bI.m\b", "you are"),
@@ -79,8 +79,9 @@ def spoken_line(request: Asked) -> str:
 
 
 def turned(request: Asked) -> str:
-    """Where it goes over to: to read, to work on a problem (by rules of the owner's own, too), into open
-    thought, or nowhere."""
+    """Return the process that it goes over to: reading, work on a problem (by the owner's rules, too) or open
+    thought; "" if it stays.
+    """
     for section in request.sections:
         named = chosen(section, request)
         if named and PROBLEM in section.choices and named not in TURNS:
@@ -178,7 +179,7 @@ def _by_rule(request: Asked) -> str:
 
 
 def _told_before(request: Asked) -> list[str]:
-    """What they told that answers their question about themselves."""
+    """Return what they told before that answers their question about themselves."""
     if not is_own_question(request.words):
         return []
     return answering(request.words, request.told)

@@ -1,4 +1,4 @@
-"""How much a person's words have to do with a name and its description: by the words that they share.
+"""Likeness of a person's words to a name and its description, by the words that they share.
 
 Nothing here knows what a word means; deploy, deploys and deployed are one by their first letters.
 """
@@ -32,7 +32,7 @@ def parts_of(name: str) -> list[str]:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether these are two forms of a word, as far as letters tell."""
+    """Return True if these are two forms of a word, as far as letters tell."""
     shared = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -26,7 +26,7 @@ LISTED = re.compile(r"^note (\d+)(?:, \w+| may not be known in this view: read i
 BETWEEN = re.compile(r"<before>\n(.*)\n</before>\s*<now>\n(.*)\n</now>", re.S)
 CAME = re.compile(r"^why you think now: notes came: ([\d, ]+)", re.M)
 READ = re.compile(r'"type": "notes.read", "args": \{"ids": \[([\d, ]*)\]')
-"""Which notes it wanted to read in a reply of its own."""
+"""The ids of notes that it asked for in a reply of its own."""
 IN_VIEW = re.compile(r"^in view: (.+?) \(", re.M)
 RESULT = re.compile(r'<result of="diary\.search"[^<>]*>(.*?)</result>', re.S)
 DIARY_LINE = re.compile(r"“[^”\n]+”")
@@ -139,7 +139,7 @@ def _came(settings: str, replies: str) -> list[int]:
 
 
 def _woke(ids: Sequence[int], settings: str) -> str:
-    """Which notes woke it, where, and that they were answered there."""
+    """Say which notes woke it, and where it answered them."""
     place = IN_VIEW.search(settings)
     where = f" in {place[1]}" if place else ""
     if len(ids) == 1:
@@ -148,7 +148,7 @@ def _woke(ids: Sequence[int], settings: str) -> str:
 
 
 def _held(replies: str) -> list[str]:
-    """What it wrote down last, and who spoke of the same thing, as its own replies in sight say."""
+    """Say what it wrote down last, and who spoke of the same thing, by its own replies in sight."""
     wrote = [args.get("text", "") for name, args in _done(replies) if name == "diary.add"]
     spoke: dict[str, list[str]] = {}
     for name, args in _done(replies):
@@ -176,7 +176,7 @@ def _done(replies: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _found(log: str) -> list[str]:
-    """What its diary holds of what it looked for."""
+    """Say what its diary holds of what it looked for."""
     said = []
     for found in RESULT.findall(log):
         entries = [short(html.unescape(line)) for line in DIARY_LINE.findall(found)]

@@ -27,7 +27,7 @@ BEFORE = re.compile(
 ABOUT = re.compile(r"\b(?:about|look up)\s+(?P<things>.+)", re.I | re.S)
 FILES, SAID, _ = LOOKS
 DESCRIBED = re.compile(r"^- \*\*(?P<name>\w+)\*\*: (?P<about>.*)$", re.M)
-"""How a request describes an action that it offers."""
+"""An action that a request offers, with its description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Step:
     why: str
     words: str = ""
     about: str = ""
-    """Of a deed: its name, and how it is described."""
+    """The name and the description of a deed; else empty."""
 
 
 def is_choice(schema: Schema) -> bool:
@@ -89,7 +89,7 @@ def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str
 
 
 def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
-    """What these words call by its name, or describe."""
+    """Return the deed that these words call by its name, or describe."""
     wish = called(words, offered)
     if wish is None:
         known = {name: described.get(name, "") for name in offered if is_deed(name)}
@@ -103,7 +103,7 @@ def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str
 
 
 def _described(body: Body) -> dict[str, str]:
-    """What the request says of each action that it offers."""
+    """Return the description of each action that the request offers."""
     said = [text for message in body["messages"] for text in texts(message["content"])]
     said += texts(body.get("system"))
     return {found["name"]: found["about"] for text in said for found in DESCRIBED.finditer(text)}

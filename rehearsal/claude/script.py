@@ -131,7 +131,7 @@ def _noted(request: Asked, about: str) -> str:
 
 
 def _of_whom(request: Asked) -> list[Said]:
-    """What was said by whoever the notes are about; by all, where the request does not say."""
+    """Return the messages of whoever the notes are about; of all, where the request does not say."""
     if len(request.notes) != 1:
         return [*request.heard]
     return [said for said in request.heard if said.name in request.notes] or [Said(name="", words="")]

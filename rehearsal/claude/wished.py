@@ -1,4 +1,4 @@
-"""Which action a person's words ask for: one that they call by its name, or that they describe.
+"""The action that a person's words ask for: one that they call by its name, or that they describe.
 
 Without a key that is all that leads to an action which the owner has added.
 """
@@ -14,19 +14,19 @@ from rehearsal.claude.matching import parts_of, shared
 END = "DONE"
 LOOKS = ("Research", "SearchMemory", "ReadThread")
 TALKS = frozenset({"Think", "Respond", "AskPerson", "ReadDeeply", "Remember", "Schedule", "Escalate"})
-"""What it can choose besides to look; whatever else is offered is a deed of its owner's."""
+"""Actions besides looks; any other one is a deed, which its owner has added."""
 POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
-"""How a sentence begins that wants something."""
+"""The beginning of a sentence that wants something."""
 LOOKS_UP = re.compile(
     r"(?:look|tell|get|find|show|read|fetch|check|search|say|list|count|return|give|calculate|compute"
     r"|convert|translate|measure|compare|what|how)\w*\b",
     re.I,
 )
-"""How the description begins of what changes nothing: a question may ask for it."""
+"""The beginning of the description of an action that changes nothing: a question may ask for it."""
 USE, WORDS_APART = r"(?:(?:use|call|run|take|try|do)\s+)?", r"\W*"
 QUESTION = re.compile(r"\?\W*$")
 WISH = re.compile(r"^\W*(?:@\S+\s+)?(?:please|can you|could you|will you|would you)\b", re.I)
-"""How a question begins that wants something done."""
+"""The beginning of a question that wants something done."""
 ENOUGH = 2
 """Words that a wish shares with a deed, where it does not call it; those of a name count for two."""
 
@@ -40,12 +40,12 @@ class Wish:
 
 
 def is_deed(name: str) -> bool:
-    """Whether an action of this name is neither a look nor talk: its owner has added it."""
+    """Return True for the name of an action that is neither a look nor talk: its owner has added it."""
     return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
 
 
 def called(words: str, names: Iterable[str]) -> Wish | None:
-    """What these words call by its name, with what they say after that.
+    """Return the action that these words call by its name, with what they say after that.
 
     As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
     """
@@ -62,10 +62,10 @@ def called(words: str, names: Iterable[str]) -> Wish | None:
 
 
 def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> Wish | None:
-    """What its owner has added, and these words describe better than anything else that was added.
+    """Return the action of the owner's that these words describe best, if they describe one well enough.
 
-    `known` are those, each with its description. For what changes nothing a word of its name, or `enough`
-    words in all, will do.
+    `known` has the description of each. For one that changes nothing a word of its name, or `enough` words
+    in all, will do.
     """
     score = {name: _score(words, name, about) for name, about in known.items()}
     best = max(score, key=score.__getitem__, default=None)
