@@ -54,7 +54,7 @@ def main() -> int:
     begin_log("warning", "text")
     try:
         status: int = asked.command(asked)
-        print(end="", flush=True)
+        print(end="", flush=True)  # a broken pipe is to be noticed here, and not at Python's end
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
