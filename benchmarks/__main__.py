@@ -1,4 +1,7 @@
-"""Run all benchmarks, or those that are named, and print what they found. Never fails by a figure."""
+"""Run all benchmarks, or those that are named, and print what they found. Never fails by a figure.
+
+`prompts` is apart: it judges a model's answers, and takes options of its own.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from benchmarks.idle import idle
 from benchmarks.ism import ism
 from benchmarks.looking_up import looking_up
 from benchmarks.pages import pages
+from benchmarks.prompts import main as judge_prompts
 from benchmarks.reading import reading
 from benchmarks.recall import recall
 from benchmarks.records import records
@@ -69,4 +73,7 @@ async def run(names: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(run(sys.argv[1:])))
+    if sys.argv[1:2] == ["prompts"]:
+        judge_prompts(sys.argv[2:])
+    else:
+        print(asyncio.run(run(sys.argv[1:])))

@@ -53,7 +53,11 @@ def amount(value: float | None, unit: str) -> str:
 
 def table(figures: Sequence[Figure]) -> str:
     """All of them, in columns."""
-    rows = [HEAD, *(figure.cells for figure in figures)]
+    return columns([HEAD, *(figure.cells for figure in figures)])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells, aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -1,0 +1,159 @@
+"""A whole soul in a rehearsed Slack, with the script or any backend as its model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from slack_sdk.web.async_client import AsyncWebClient
+
+from benchmarks.conversation import NAME, Line
+from config import Settings
+from daemon.app import Awake, awake
+from daemon.claude.models import is_listed
+from daemon.engine.clock import SystemClock
+from daemon.engine.event import Entry, Input
+from daemon.engine.kinds import TurnBegan
+from daemon.kinds import ModelCall
+from daemon.price import FREE
+from daemon.project import root
+from rehearsal.claude.understudy import Understudy
+from rehearsal.local_slack import World
+from rehearsal.people import PEOPLE, SOUL
+
+PATIENCE = 1_800.0
+"""Seconds that one message may take with a slow model."""
+LOOK = 0.05
+"""Seconds from one look to the next whether an answer stands."""
+MOST = 100_000
+"""More entries than a conversation leaves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """Where the model is asked: an address and a name, as in ANTHROPIC_BASE_URL and CLAUDE_MODEL.
+
+    `openai`: the address speaks chat completions; `form` is MODEL_FORM. Without a `url` the script answers.
+    """
+
+    url: str = ""
+    model: str = ""
+    key: str = ""
+    openai: bool = False
+    form: str = ""
+
+    def settings(self, script: str) -> dict[str, Any]:
+        """Return the settings that name this model; `script` is the address of the rehearsal's script."""
+        if not self.url:
+            return {"anthropic_base_url": script, "anthropic_api_key": "any"}
+        api = "openai" if self.openai else "anthropic"
+        values: dict[str, Any] = {f"{api}_base_url": self.url, f"{api}_api_key": self.key or "any"}
+        if self.model:
+            values |= {"claude_model": self.model, "claude_model_fast": self.model}
+            if not is_listed(self.model):
+                values["model_prices"] = ((self.model, FREE),)
+        if self.form:
+            values["model_form"] = self.form
+        return values
+
+
+@dataclass(kw_only=True)
+class RehearsedSoul:
+    """A soul, its workspace, and how people speak to it. `model` is the script, where no backend is named."""
+
+    url: str
+    world: World
+    model: Understudy
+    soul: Awake
+    session: ClientSession
+
+    def calls(self) -> list[Entry[ModelCall]]:
+        """Return all model calls so far."""
+        journal = self.soul.journal
+        return journal.sound(
+            [head.seq for head in journal.heads(0, limit=MOST) if head.kind == ModelCall.kind]
+        )
+
+    def client(self, name: str) -> AsyncWebClient:
+        """Return the Slack client of the person of this name."""
+        [token] = [person.token for person in PEOPLE if person.name == name]
+        return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
+
+    async def say(self, line: Line, thread: str) -> tuple[str, str]:
+        """Post a line, below a message (a ts; empty: none); return what the soul said to it, and its ts."""
+        client = self.client(line.by)
+        channel = await self.channel(client, line.channel)
+        text = line.text.replace(NAME, f"<@{SOUL.user}>")
+        sent = await client.chat_postMessage(channel=channel, text=text, thread_ts=thread or None)
+        ts = str(sent["ts"])
+        await self.settled()
+        replies = await client.conversations_replies(channel=channel, ts=thread or ts, limit=1_000)
+        ours = [one for one in replies["messages"] if one["user"] == SOUL.user and one["ts"] > ts]
+        return "\n".join(str(one["text"]) for one in ours), ts
+
+    async def channel(self, client: AsyncWebClient, name: str) -> str:
+        """Return the id of the channel of this name; empty: of the person's DM with the soul."""
+        if not name:
+            opened = await client.conversations_open(users=SOUL.user)
+            return str(opened["channel"]["id"])
+        listed = await client.conversations_list(limit=100)
+        [found] = [str(one["id"]) for one in listed["channels"] if one["name"] == name]
+        return found
+
+    async def settled(self) -> None:
+        """Wait until everything is answered that was said."""
+        await self.until(self._is_settled)
+
+    async def until(self, there: Callable[[], bool]) -> None:
+        """Wait until this is so. Raises TimeoutError."""
+        async with asyncio.timeout(PATIENCE):
+            while not there():  # noqa: ASYNC110
+                await asyncio.sleep(LOOK)
+
+    def _is_settled(self) -> bool:
+        """True if everything that was sent is acked, and no turn is running or due."""
+        if self.soul.worker.busy or self.soul.slack.speaker.busy:
+            return False
+        if self.world.workspace.courier.counts(SOUL.id)["unacked"]:
+            return False
+        return not self.soul.journal.pending(Input, TurnBegan)
+
+
+@asynccontextmanager
+async def rehearsed_soul(folder: Path, backend: Backend, **settings: Any) -> AsyncIterator[RehearsedSoul]:
+    """While inside, a soul lives in a workspace of its own, with these settings besides."""
+    clock = SystemClock()
+    app = web.Application(client_max_size=2**24)
+    async with AsyncExitStack() as stack:
+        world = await stack.enter_async_context(World(folder / "rehearsal.db", clock))
+        session = await stack.enter_async_context(ClientSession())
+        world.mount(app)
+        model = Understudy(clock, pace=0)
+        model.mount(app)
+        url = await _served(stack, app)
+        found = Settings(
+            slack_bot_token=SOUL.bot_token,
+            slack_app_token=SOUL.app_token,
+            slack_api_url=f"{url}/api/",
+            port=0,
+            soul_home=folder / "home",
+            **backend.settings(url),
+            **settings,
+        )
+        soul = await stack.enter_async_context(awake(found, clock, root(), grace=0.2))
+        yield RehearsedSoul(url=url, world=world, model=model, soul=soul, session=session)
+
+
+async def _served(stack: AsyncExitStack, app: web.Application) -> str:
+    """Serve this application on the loopback; return its address."""
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    host, port = runner.addresses[0][:2]
+    return f"http://{host}:{port}"

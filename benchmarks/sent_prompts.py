@@ -1,0 +1,196 @@
+"""The prompts as they are sent, with their tokens; writes the page `prompts.md`.
+
+A soul in a rehearsed workspace, whose model is the script, is spoken to as in the tour: so each prompt is one
+that was really sent. The script's cache counts, about as Anthropic does, what of it was read before. With
+`--figures` it prints the figures alone, as JSON: so those of before were kept (`prompts_before.json`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conversation import Line
+from benchmarks.rehearsed_soul import Backend, RehearsedSoul, rehearsed_soul
+from daemon.engine.event import Entry, canonical, digest_of
+from daemon.kinds import ModelCall
+from daemon.project import root
+from rehearsal.people import PEOPLE
+from rehearsal.tour import sample
+
+BEFORE = Path(__file__).parent / "prompts_before.json"
+SHOWN = 6_000
+"""Characters of a block that are shown; of a longer one the middle is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A kind of prompt: its title, the name of its call, and the how-manieth of that name it is."""
+
+    title: str
+    name: str
+    nth: int = 0
+
+
+KINDS = (
+    Shown(title="A first meeting", name="pipeline"),
+    Shown(title="An ordinary message, from the second on", name="pipeline", nth=1),
+    Shown(title="What is learned about a person", name="learn"),
+    Shown(title="A choice of the ISM: the first of a run", name="choose"),
+    Shown(title="A choice of the ISM: the second of a run", name="choose", nth=1),
+    Shown(title="A thought in a run", name="think"),
+    Shown(title="Open thought: the first step", name="deliberate"),
+    Shown(title="Open thought: a branch", name="deliberate", nth=1),
+    Shown(title="A reading: what they want to know", name="extract"),
+    Shown(title="A deep reading: the first round", name="recurse"),
+    Shown(title="A deep reading: the second round", name="recurse", nth=1),
+    Shown(title="A tick of the inner life", name="tick"),
+)
+SAID = (
+    Line(by="Alice", text="Good morning!"),
+    Line(by="Alice", text="I am allergic to walnuts, and I like my tea strong."),
+    Line(by="Alice", text="The ferry was late today."),
+    Line(by="Alice", text="Which cake can I have on Friday?"),
+    Line(
+        by="Alice",
+        text="Compare the Mill, the Lighthouse and the Barn for our summer meeting. Think it through.",
+    ),
+)
+FILE = "harbour-log.txt"
+QUESTION = "How often does “thick fog” stand in this log?"
+"""Of the file that Carol shares."""
+
+
+async def sent(folder: Path) -> tuple[Sequence[Entry[ModelCall]], Mapping[str, Any]]:
+    """Speak to a soul so that all kinds are sent; return the calls, and the requests by their digests."""
+    more = {
+        "ism_enabled": True,
+        "inner_life_enabled": True,
+        "knowledge_dirs": (root() / "examples" / "cafe",),
+        "owner_user_ids": frozenset({PEOPLE[0].id}),
+    }
+    async with rehearsed_soul(folder, Backend(), **more) as here:
+        thread = ""
+        for line in SAID:
+            _, ts = await here.say(line, thread)
+            thread = thread or ts
+        await _share(here)
+        await here.say(Line(by="Bob", channel="general", text="The harbour café has a new oven."), "")
+        await here.until(lambda: any(call.event.name == "tick" for call in here.calls()))
+        requests = {digest_of(canonical(one)): one for one in map(_unstreamed, here.model.requests)}
+        return here.calls(), requests
+
+
+async def _share(here: RehearsedSoul) -> None:
+    """Carol shares a file and asks about it."""
+    client = here.client("Carol")
+    await client.files_upload_v2(
+        channel=await here.channel(client, ""),
+        filename=FILE,
+        content=sample(FILE).read_text(),
+        initial_comment=QUESTION,
+    )
+    await here.settled()
+
+
+def _unstreamed(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in request.items() if name != "stream"}
+
+
+def figures(calls: Sequence[Entry[ModelCall]], requests: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Return the tokens of each kind of prompt by its title; a kind that was not sent is left out."""
+    found = {}
+    for kind, call in _of_kinds(calls):
+        usage = call.event.usage
+        found[kind.title] = {
+            "cached": usage.cache_read,
+            "uncached": usage.input + usage.cache_write,
+            "after the mark": usage.input,
+            "answer": requests[call.event.saw]["max_tokens"],
+        }
+    return found
+
+
+def _of_kinds(calls: Sequence[Entry[ModelCall]]) -> Iterator[tuple[Shown, Entry[ModelCall]]]:
+    for kind in KINDS:
+        named = [call for call in calls if call.event.name == kind.name]
+        if len(named) > kind.nth:
+            yield kind, named[kind.nth]
+
+
+def page(calls: Sequence[Entry[ModelCall]], requests: Mapping[str, Any]) -> str:
+    """Return the page: a table of the tokens before and now, then each prompt as it was sent."""
+    before = json.loads(BEFORE.read_text())
+    now = figures(calls, requests)
+    lines = [INTRODUCTION, *_table(before, now)]
+    for kind, call in _of_kinds(calls):
+        lines += ["", f"## {kind.title}", *_blocks(requests[call.event.saw])]
+    return "\n".join(lines)
+
+
+INTRODUCTION = """# The prompts as they are sent
+
+`python -m benchmarks.sent_prompts > benchmarks/prompts.md` writes this page. A soul in a rehearsed workspace
+is spoken to, and these are requests that it really sent to the model, which is the script of the rehearsal.
+
+Tokens are counted with three characters to one, about as Claude counts English. *Cached* is what was read
+from the cache, *new* is all else, and *after the mark* that part of it which stands behind the last cache
+mark, and is never cached. *Answer* is the most that the answer may have. Before (28 November 2026) → now:
+"""
+COLUMNS = ("cached", "uncached", "after the mark", "answer")
+
+
+def _table(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    yield "| prompt | cached | new | after the mark | answer |"
+    yield "|---|---|---|---|---|"
+    for title, found in now.items():
+        was = before.get(title, {})
+        cells = [f"{_before(was, column)}{found[column]:,}" for column in COLUMNS]
+        yield f"| {title} | {' | '.join(cells)} |"
+
+
+def _before(was: Mapping[str, int], column: str) -> str:
+    if column not in was:
+        return ""
+    return f"{was[column]:,} → "
+
+
+def _blocks(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the blocks of a prompt: its system text, then its messages."""
+    for block in request.get("system", ()):
+        yield from _block("system", block)
+    for message in request["messages"]:
+        for block in message["content"]:
+            yield from _block(message["role"], block)
+    schema = request.get("output_config", {}).get("format")
+    if schema:
+        yield from _block("schema", {"text": json.dumps(schema, ensure_ascii=False)})
+
+
+def _block(role: str, block: Mapping[str, Any]) -> Iterator[str]:
+    mark = ", cache mark" if "cache_control" in block else ""
+    text = str(block["text"])
+    if len(text) > SHOWN:
+        text = f"{text[: SHOWN // 2]}\n[… {len(text) - SHOWN:,} characters …]\n{text[-SHOWN // 2 :]}"
+    yield f"\n*{role}{mark}*\n"
+    yield from ("````", text, "````")
+
+
+async def main() -> None:
+    """Print the page; with `--figures` the figures alone."""
+    with tempfile.TemporaryDirectory(prefix="prompts-") as folder:
+        calls, requests = await sent(Path(folder))
+    if "--figures" in sys.argv[1:]:
+        print(json.dumps(figures(calls, requests), indent=1))
+    else:
+        print(page(calls, requests))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
