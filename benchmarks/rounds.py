@@ -56,9 +56,20 @@ class Noting:
         self.asked: list[Mapping[str, Any]] = []
 
     def request(
-        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
+        self,
+        memory: WorkingMemory,
+        role: Role | str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        max_tokens: int | None = None,
+        stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
         return self._llm.request(memory, role, schema)
+
+    def bounded(
+        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+    ) -> Mapping[str, Any]:
+        return self._llm.bounded(request, max_tokens, stop_sequences)
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         return self._llm.reserve(request, size)

@@ -16,8 +16,8 @@ from daemon.limits import ReadingLimits
 from daemon.memory import WorkingMemory
 from daemon.reply import Reply
 
-Hear = Callable[[str], Awaitable[None]]
-"""Takes the text of a model's answer as it comes, delta by delta."""
+Hear = Callable[[str], Awaitable[bool | None]]
+"""Takes the text of a model's answer as it comes, delta by delta; True: no more of the answer is wanted."""
 Hold = Callable[[], None]
 """Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
 Role = Literal["speak", "fast", "fallback", "expert"]
@@ -47,14 +47,26 @@ class LLM(Protocol):
     """A model, called once. Never raises for what a model or a network can do wrong: see Reply."""
 
     def request(
-        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
+        self,
+        memory: WorkingMemory,
+        role: Role | str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        max_tokens: int | None = None,
+        stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
-        """The request that `call` would send: a pure function, JSON, hashed into the call's entry.
+        """The request that `call` would send. Without bounds it is a pure function, JSON, hashed into the
+        call's entry.
 
-        A role that is none is the name of a model.
-
-        `schema` is the JSON schema that the answer is held to, where this model can be held to one.
+        A role that is none is the name of a model. `schema` is the JSON schema that the answer is held to,
+        where this model can be held to one. The bounds of the answer are those of `bounded`.
         """
+
+    def bounded(
+        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """The same request for an answer of so many tokens at the most, besides what the model thinks, that
+        ends with one of these texts."""
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         """The most that this request, of so many bytes, can cost, in dollars."""
@@ -73,6 +85,7 @@ class LLM(Protocol):
     ) -> Reply:
         """Send it. `hold` is called directly before each attempt; `hear` gets each text delta.
 
+        Where `hear` returns True the connection is closed, and the answer is whole with what had come.
         Once `stop` is set the connection is closed and the reply is `cancelled`, with what had come.
         """
 

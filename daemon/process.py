@@ -297,8 +297,13 @@ class Turn(Protocol):
         role: Role,
         hear: Hear | None = None,
         schema: Mapping[str, Any] | None = None,
+        *,
+        stop_sequences: Sequence[str] = (),
     ) -> Entry[ModelCall]:
-        """One model call, recorded whatever came of it: `cancelled` if someone stopped the soul meanwhile."""
+        """One model call, recorded whatever came of it: `cancelled` if someone stopped the soul meanwhile.
+
+        `stop_sequences` are texts of which the first one ends the answer.
+        """
 
     async def talk(
         self,
@@ -308,12 +313,15 @@ class Turn(Protocol):
         hear: Hear | None = None,
         schema: Mapping[str, Any] | None = None,
         *,
+        stop_sequences: Sequence[str] = (),
         partial: bool = False,
+        private: bool = True,
     ) -> tuple[WorkingMemory, Entry[ModelCall]]:
         """One model call that can be spoken to while the model cannot be reached.
 
         The memory grows by what was heard meanwhile, which is answered, too. Not for what runs in parallel.
-        With `partial` an answer that broke off is an answer.
+        With `partial` an answer that broke off is an answer. Without `private`, the private sections of
+        earlier answers are left out of what the model sees.
         """
 
     async def look(self) -> Sequence[Entry[Said]]:

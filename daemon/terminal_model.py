@@ -91,6 +91,7 @@ class TerminalModel:
         self.gave_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Set when no model will answer: why, and what to do. Calls then wait until they are cancelled."""
         self.request = claude.request
+        self.bounded = claude.bounded
         self.reserve = claude.reserve
         self.window = claude.window
         self.excess = claude.excess

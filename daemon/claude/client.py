@@ -103,10 +103,29 @@ class Claude:
         await self._client.close()
 
     def request(
-        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
+        self,
+        memory: WorkingMemory,
+        role: Role | str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        max_tokens: int | None = None,
+        stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
         """The request that `call` would send for this memory; the schema is left out where it is refused."""
-        return request(memory, self._table.model(self._named(role)), schema)
+        made = request(memory, self._table.model(self._named(role)), schema)
+        return self.bounded(made, max_tokens, stop_sequences)
+
+    def bounded(
+        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+    ) -> Mapping[str, Any]:
+        """The same request for an answer of so many tokens, besides the model's thoughts, that ends so."""
+        bounds: dict[str, Any] = {}
+        if max_tokens is not None:
+            wanted = max_tokens + self._table.model(request["model"]).thoughts
+            bounds["max_tokens"] = min(request["max_tokens"], wanted)
+        if stop_sequences:
+            bounds["stop_sequences"] = [*stop_sequences]
+        return {**request, **bounds}
 
     def _named(self, role: Role | str) -> str:
         """The model of this role; a role that is none is the name of one."""

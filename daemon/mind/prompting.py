@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.tags import DIALOGUE, CognitiveStep
+from daemon.mind.tags import DIALOGUE, CognitiveStep, end_mark
 from daemon.mind.wording import LABELS, MOODS, Mood, labels, moods, when_of, worded
 from daemon.process import Turn
 
@@ -63,6 +63,11 @@ def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> st
         frame = "prompts/pipeline"
     asked = [_section(turn, step) for step in steps]
     return worded(turn, frame, sections="\n".join(asked), guidance=guidance)
+
+
+def ends_with(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
+    """Return the mark after which no more of an answer with these sections is wanted."""
+    return [end_mark(steps[-1].tag)]
 
 
 def _section(turn: Turn, step: CognitiveStep) -> str:

@@ -36,3 +36,8 @@ TAGS = tuple(step.tag for step in _ALL)
 ASIDE = MONOLOGUE.tag
 SAY = DIALOGUE.tag
 PRIVATE = frozenset({ASIDE})
+
+
+def end_mark(tag: str) -> str:
+    """Return the mark that ends the section of this tag."""
+    return f"</{tag}>"

@@ -19,6 +19,7 @@ from daemon.engine.keys import root_of
 from daemon.engine.unawaited import patiently
 from daemon.kinds import OUT_OF_TIME, TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
+from daemon.mind.answer_limits import answer_limit
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
 from daemon.soul.alarm import alarm
@@ -34,9 +35,10 @@ class Wanted:
     """A call that is to be made: under which name, with what in mind, and by which model.
 
     `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
-    names of the owner's texts that were read so far, `people` the ids of those who are answered. With
-    `partial` an answer that broke off is an answer. With a `ledger` it is part of a reading, and its bounds
-    hold, but for the `last` call.
+    names of the owner's texts that were read so far, `people` the ids of those who are answered. The first of
+    the `stop_sequences` ends the answer. With `partial` an answer that broke off is an answer. Without
+    `private`, the private sections of earlier answers are left out. With a `ledger` it is part of a reading,
+    and its bounds hold, but for the `last` call.
     """
 
     name: str
@@ -46,7 +48,9 @@ class Wanted:
     schema: Mapping[str, Any] | None = None
     wording: Sequence[str] = ()
     people: Sequence[str] = ()
+    stop_sequences: Sequence[str] = ()
     partial: bool = False
+    private: bool = True
     ledger: Ledger | None = None
     last: bool = False
 
@@ -125,7 +129,8 @@ async def _fitted(
 class Calling:
     """A call on its way: its request, and the event that comes of it.
 
-    `saw` stands for all that the request says. What it may cost is held in `purse` until it is on disk.
+    `saw` stands for all that the request says, but for the bounds of the answer. What it may cost is held in
+    `purse` until it is on disk.
     """
 
     def __init__(self, world: World, ctx: Context, wanted: Wanted, purse: AsyncExitStack) -> None:
@@ -133,11 +138,13 @@ class Calling:
         self._ctx = ctx
         self._wanted = wanted
         self._purse = purse
-        self.request = world.llm.request(wanted.memory, wanted.role, wanted.schema)
-        self.model = str(self.request["model"])
-        written = canonical(self.request)  # once: a prompt may be long
+        asked = world.llm.request(wanted.memory, wanted.role, wanted.schema)
+        self.model = str(asked["model"])
+        written = canonical(asked)  # once: a prompt may be long
         self.saw = digest_of(written)
         self._size = len(written)
+        # The bounds follow from the name, and are no part of what the model sees.
+        self.request = world.llm.bounded(asked, answer_limit(wanted.name), wanted.stop_sequences)
 
     def excess(self, *, refused: bool = False) -> int:
         """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
@@ -211,10 +218,11 @@ class Calling:
             return
         with onlookers.attempt(self._ctx.execution.thread, self._ctx.reached, self._wanted.name) as look:
 
-            async def heard(delta: str) -> None:
+            async def heard(delta: str) -> bool | None:
                 look(delta)
                 if hear is not None:
-                    await hear(delta)
+                    return await hear(delta)
+                return None
 
             yield heard
 

@@ -246,6 +246,8 @@ class Voice(Scope):
         role: Role,
         hear: Hear | None = None,
         schema: Mapping[str, Any] | None = None,
+        *,
+        stop_sequences: Sequence[str] = (),
     ) -> Entry[ModelCall]:
         """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
         wanted = calls.Wanted(
@@ -256,6 +258,7 @@ class Voice(Scope):
             schema=schema,
             wording=sorted(self.wording),
             people=self.people,
+            stop_sequences=stop_sequences,
         )
         return await calls.call(self.world, self.ctx, wanted)
 
@@ -267,7 +270,9 @@ class Voice(Scope):
         hear: Hear | None = None,
         schema: Mapping[str, Any] | None = None,
         *,
+        stop_sequences: Sequence[str] = (),
         partial: bool = False,
+        private: bool = True,
     ) -> tuple[WorkingMemory, Entry[ModelCall]]:
         """One model call that can be spoken to while nobody answers it: the memory grows by that."""
         wanted = calls.Wanted(
@@ -278,7 +283,9 @@ class Voice(Scope):
             schema=schema,
             wording=sorted(self.wording),
             people=self.people,
+            stop_sequences=stop_sequences,
             partial=partial,
+            private=private,
         )
         while True:
             came = await calls.talk(self.world, self.ctx, wanted)

@@ -265,10 +265,21 @@ class FileModel:
     sees_all: bool = False
 
     def request(
-        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
+        self,
+        memory: WorkingMemory,
+        role: Role | str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        max_tokens: int | None = None,
+        stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
+
+    def bounded(
+        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+    ) -> Mapping[str, Any]:
+        return request
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         return self.price

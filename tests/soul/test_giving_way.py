@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,13 @@ class Watched(Writer):
         self.rounds: list[int] = []
 
     def request(
-        self, memory: WorkingMemory, role: Role | str, schema: Mapping[str, Any] | None = None
+        self,
+        memory: WorkingMemory,
+        role: Role | str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        max_tokens: int | None = None,
+        stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
         self.rounds.append(self.round)
         return super().request(memory, role, schema)
