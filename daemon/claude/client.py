@@ -12,6 +12,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, cast, get_args
+from urllib.parse import quote
 
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
@@ -19,6 +20,7 @@ from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.availability import Availability
 from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, detail, failure, whole
+from daemon.claude.model_api import ModelAPI
 from daemon.claude.models import Model, ModelTable, cost
 from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, plain, request, with_room
@@ -55,7 +57,8 @@ class Claude:
     """The models of this daemon, one for each role. Its connections live as long as its context.
 
     `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
-    stands before the loopback. `tried` is told of each try that failed, in place of the log.
+    stands before the loopback. `tried` is told of each try that failed, in place of the log. `api` is another
+    one than Anthropic's at `base_url`.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Claude:
         rehearsed: bool = False,
         table: ModelTable | None = None,
         tried: Tried | None = None,
+        api: ModelAPI | None = None,
     ) -> None:
         self._models = dict(models)
         self._table = table or ModelTable()
@@ -82,17 +86,9 @@ class Claude:
         self._faults: dict[str, Fault] = {}
         """What is wrong with the account, as far as the log was told of it, by subject."""
         self.availability = Availability(clock)
-        http = DefaultAioHttpClient(trust_env=not rehearsed)
-        self._client = AsyncAnthropic(
-            api_key=api_key,
-            base_url=base_url or ANTHROPIC,
-            default_headers=headers,
-            max_retries=0,
-            timeout=CONNECT,
-            open_telemetry=False,
-            http_client=http,
-        )
-        self._sender = Sender(self._client, http)
+        if api is None:
+            api = messages_api(api_key, base_url or ANTHROPIC, headers, trust_env=not rehearsed)
+        self._api = api
 
     async def __aenter__(self) -> Self:
         return self
@@ -100,7 +96,7 @@ class Claude:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._client.close()
+        await self._api.close()
 
     def request(
         self,
@@ -154,7 +150,7 @@ class Claude:
         one is a missing model missing.
         """
         try:
-            await self._client.models.retrieve(name, timeout=LOOKING_UP)
+            await self._api.get(f"models/{quote(name, safe='')}", LOOKING_UP)
         except FAILURES as error:
             word = failure(error)
             if word not in ("unknown-model", "bad-request"):
@@ -162,7 +158,7 @@ class Claude:
         else:
             return KNOWN
         try:
-            await self._client.models.list(limit=1, timeout=LOOKING_UP)
+            await self._api.get("models?limit=1", LOOKING_UP)
         except FAILURES:
             return UNLISTED
         return "unknown-model"
@@ -182,7 +178,7 @@ class Claude:
             sent = plain(sent)
         while not stop.is_set():
             hold()
-            answer = Answer()
+            answer = self._api.begin(sent)
             tries.append(answer)
             with self.availability.trying(name, answer):
                 await self._try(sent, answer, hear, began + LONGEST, stop)
@@ -247,7 +243,7 @@ class Claude:
         try:
             async with patience:
                 patience.wait(FIRST)
-                async with aclosing(await self._sender.send(request)) as stream:
+                async with aclosing(await self._api.send(request)) as stream:
                     async for event in AsyncStream.raw_events(stream):
                         delta = answer.take(event.data)
                         if delta:
@@ -324,6 +320,23 @@ class Claude:
             seconds=self._clock.steady() - began,
             tries=len(tries),
         )
+
+
+def messages_api(
+    api_key: str, base_url: str, headers: Mapping[str, str] | None, *, trust_env: bool
+) -> ModelAPI:
+    """Anthropic's Messages API at this address."""
+    http = DefaultAioHttpClient(trust_env=trust_env)
+    sdk = AsyncAnthropic(
+        api_key=api_key,
+        base_url=base_url,
+        default_headers=headers,
+        max_retries=0,
+        timeout=CONNECT,
+        open_telemetry=False,
+        http_client=http,
+    )
+    return Sender(sdk, http)
 
 
 def at_most(spec: Model, prompt: int, answer: int) -> float:

@@ -14,11 +14,13 @@ import aiohttp
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 
+from daemon.claude.streamed import Answer
+
 OF_THE_BODY = "content-length"
 
 
 class Sender:
-    """Sends requests for streamed answers as this SDK client would, over the same HTTP client."""
+    """Implements ModelAPI for the Messages API: as this SDK client would, over the same HTTP client."""
 
     def __init__(self, sdk: AsyncAnthropic, http: httpx2.AsyncClient) -> None:
         self._sdk = sdk
@@ -44,8 +46,20 @@ class Sender:
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise APIConnectionError(request=made) from error
         if not response.is_success:
-            raise _refused(response)
+            raise refused(response)
         return response
+
+    def begin(self, request: Mapping[str, Any]) -> Answer:
+        """An empty answer."""
+        return Answer()
+
+    async def get(self, path: str, within: float) -> httpx2.Response:
+        """What the API says of this path."""
+        return await self._sdk.get(f"/v1/{path}", cast_to=httpx2.Response, options={"timeout": within})
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._sdk.close()
 
 
 async def form(sdk: AsyncAnthropic) -> httpx2.Request:
@@ -64,7 +78,7 @@ async def form(sdk: AsyncAnthropic) -> httpx2.Request:
     return request
 
 
-def _refused(response: httpx2.Response) -> APIStatusError:
+def refused(response: httpx2.Response) -> APIStatusError:
     """What the server says instead of an answer; words that are no JSON are kept as they are."""
     said = response.text.strip()
     body: object = said

@@ -1,0 +1,36 @@
+"""The port between the client and the API that a server speaks: how it is asked, and how its answer is read.
+
+Retries, deadlines, windows, the budget and the call itself are the client's, and the same for every API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import httpx2
+
+from daemon.claude.streamed import Answer
+
+
+class ModelAPI(Protocol):
+    """One server, over connections that are kept until `close`.
+
+    What fails is raised as the errors of `failure.FAILURES`: `APIConnectionError` where nobody answers,
+    `APIStatusError` where the server refuses.
+    """
+
+    async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """Return the answer, a stream of server-sent events that has only begun: close it.
+
+        The request is in Anthropic's form, without `stream`.
+        """
+
+    def begin(self, request: Mapping[str, Any]) -> Answer:
+        """Return an empty answer, which takes in the events of such a stream."""
+
+    async def get(self, path: str, within: float) -> httpx2.Response:
+        """Return what the API says of this path below its root (`models`), within so many seconds."""
+
+    async def close(self) -> None:
+        """Give the connections back."""
