@@ -18,12 +18,14 @@ from typing import Any
 
 from benchmarks.conversation import Line
 from benchmarks.rehearsed_soul import Backend, RehearsedSoul, rehearsed_soul
-from daemon.engine.event import Entry, canonical, digest_of
+from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.project import root
+from rehearsal.claude.prompt import last_text
 from rehearsal.people import PEOPLE
 from rehearsal.tour import sample
 
+Request = Mapping[str, Any]
 BEFORE = Path(__file__).parent / "prompts_before.json"
 SHOWN = 6_000
 """Characters of a block that are shown; of a longer one the middle is left out."""
@@ -67,8 +69,8 @@ QUESTION = "How often does “thick fog” stand in this log?"
 """Of the file that Carol shares."""
 
 
-async def sent(folder: Path) -> tuple[Sequence[Entry[ModelCall]], Mapping[str, Any]]:
-    """Speak to a soul so that all kinds are sent; return the calls, and the requests by their digests."""
+async def sent(folder: Path) -> tuple[Sequence[Entry[ModelCall]], Mapping[int, Request]]:
+    """Speak to a soul so that all kinds are sent; return the calls, and the request of each by its seq."""
     more = {
         "ism_enabled": True,
         "inner_life_enabled": True,
@@ -83,8 +85,7 @@ async def sent(folder: Path) -> tuple[Sequence[Entry[ModelCall]], Mapping[str, A
         await _share(here)
         await here.say(Line(by="Bob", channel="general", text="The harbour café has a new oven."), "")
         await here.until(lambda: any(call.event.name == "tick" for call in here.calls()))
-        requests = {digest_of(canonical(one)): one for one in map(_unstreamed, here.model.requests)}
-        return here.calls(), requests
+        return here.calls(), _requests_of(here.calls(), [*here.model.requests])
 
 
 async def _share(here: RehearsedSoul) -> None:
@@ -99,11 +100,17 @@ async def _share(here: RehearsedSoul) -> None:
     await here.settled()
 
 
-def _unstreamed(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in request.items() if name != "stream"}
+def _requests_of(calls: Sequence[Entry[ModelCall]], requests: list[Request]) -> Mapping[int, Request]:
+    """Return the request of each call, by its seq: the first that is left with the same trailing text."""
+    found = {}
+    for call in calls:
+        [request, *_] = [one for one in requests if last_text(one) == call.event.trailing.strip()]
+        requests.remove(request)
+        found[call.seq] = request
+    return found
 
 
-def figures(calls: Sequence[Entry[ModelCall]], requests: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+def figures(calls: Sequence[Entry[ModelCall]], requests: Mapping[int, Request]) -> dict[str, dict[str, int]]:
     """Return the tokens of each kind of prompt by its title; a kind that was not sent is left out."""
     found = {}
     for kind, call in _of_kinds(calls):
@@ -112,7 +119,7 @@ def figures(calls: Sequence[Entry[ModelCall]], requests: Mapping[str, Any]) -> d
             "cached": usage.cache_read,
             "uncached": usage.input + usage.cache_write,
             "after the mark": usage.input,
-            "answer": requests[call.event.saw]["max_tokens"],
+            "answer": requests[call.seq]["max_tokens"],
         }
     return found
 
@@ -124,13 +131,13 @@ def _of_kinds(calls: Sequence[Entry[ModelCall]]) -> Iterator[tuple[Shown, Entry[
             yield kind, named[kind.nth]
 
 
-def page(calls: Sequence[Entry[ModelCall]], requests: Mapping[str, Any]) -> str:
+def page(calls: Sequence[Entry[ModelCall]], requests: Mapping[int, Request]) -> str:
     """Return the page: a table of the tokens before and now, then each prompt as it was sent."""
     before = json.loads(BEFORE.read_text())
     now = figures(calls, requests)
     lines = [INTRODUCTION, *_table(before, now)]
     for kind, call in _of_kinds(calls):
-        lines += ["", f"## {kind.title}", *_blocks(requests[call.event.saw])]
+        lines += ["", f"## {kind.title}", *_blocks(requests[call.seq])]
     return "\n".join(lines)
 
 
