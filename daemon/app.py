@@ -57,6 +57,7 @@ from daemon.soul.deleter import Deleter
 from daemon.soul.eraser import Clear, Eraser
 from daemon.soul.reach import Reach
 from daemon.soul.soul_program import Soul
+from daemon.soul.tag_suffix import draw_suffix
 from daemon.soul.texts import Texts
 from daemon.soul.world import World
 from daemon.turn_lines import turn_lines
@@ -229,6 +230,7 @@ async def _at_work(
     enter = stack.enter_async_context
     await enter(turn_lines(world.journal))
     await enter(meanwhile(world.budget.ready()))
+    await draw_suffix(world.journal)
     if settings.inner:
         await begin(world.journal, settings.inner)
     worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))

@@ -143,6 +143,8 @@ class Turn(Protocol):
     log: Memory | None
     """What this execution had done before it began again, as its code had changed; it is in `memory`, too."""
     params: Mapping[str, Any]
+    suffix: str
+    """What the tags of its answers' sections end with; empty where they are bare."""
     known: Sequence[tuple[str, str]]
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
 

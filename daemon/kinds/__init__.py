@@ -27,6 +27,7 @@ from daemon.kinds.housekeeping import (
     MayGrow,
     ReadOn,
     StatusCleared,
+    SuffixDrawn,
     Text,
     TextSet,
 )
@@ -178,6 +179,7 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     ReadOn,
     StatusCleared,
     JournalNamed,
+    SuffixDrawn,
     ChannelMoved,
     MayGrow,
     Grown,

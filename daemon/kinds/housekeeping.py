@@ -35,6 +35,18 @@ class TextSet(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuffixDrawn(Event):
+    """What the tags of a model's sections end with from now on (`<say-k7>`), under `tag-suffix`."""
+
+    kind = "tag-suffix"
+    stays: ClassVar[tuple[str, ...]] = ("suffix",)
+    suffix: str
+
+    def line(self) -> str:
+        return f"the tags of sections end with -{self.suffix}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(Event):
     """One of the owner's files cannot be used, and why.
 

@@ -40,12 +40,13 @@ class ModelCall(StepEvent):
     `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order; `wording` the
     names of the owner's texts that this execution has read, `people` those whose messages it answers,
     `schema` what the answer was held to.
-    `reading`: it is part of one, whose calls and time have bounds of their own.
+    `reading`: it is part of one, whose calls and time have bounds of their own. `suffix` is what the tags of
+    its sections end with; empty where they are bare.
     """
 
     kind = "model-call"
     stays: ClassVar[tuple[str, ...]] = (
-        *("name", "role", "texts", "wording", "people", "model", "stop_reason", "failure"),
+        *("name", "role", "texts", "wording", "people", "suffix", "model", "stop_reason", "failure"),
     )
     hashes: ClassVar[tuple[str, ...]] = ("saw",)
     name: str
@@ -59,6 +60,7 @@ class ModelCall(StepEvent):
     people: tuple[str, ...]
     schema: Mapping[str, Any] | None = None
     reading: bool = False
+    suffix: str = ""
     outcome: Literal["ok", "cut", "refused", "over-budget", "cancelled", "failed"]
     model: str
     text: str = ""

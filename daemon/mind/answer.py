@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.json_answer import json_sections, speech_of
-from daemon.mind.sections import sections
-from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS
+from daemon.mind.json_answer import FENCED, json_sections, speech_of
+from daemon.mind.sections import Sections, sections
+from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS, SectionTags
 
 PLAINLY = "plainly"
 ALOUD = frozenset({"pipeline", PLAINLY})
@@ -17,19 +18,28 @@ DELIBERATE = "deliberate"
 """The name of calls in open thought, whose final answer is spoken."""
 FINAL = "-response>"
 """How the tag ends in which a final answer of open thought stands, whatever the soul is called."""
+OPEN_BLOCK = re.compile(r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*)", re.DOTALL)
+"""An answer that begins with a block of code."""
+FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+BEGINS = re.compile(rf"\s*<\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
+"""How a block of code begins that is an answer in sections."""
 MONOLOGUE = "internal_monologue"
 """The name of a call that asks for nothing but this."""
 
 
 class Answer:
-    """A pure function of the call's entry."""
+    """A pure function of the call's entry, and of the `suffix` of tags where it is remembered.
 
-    def __init__(self, call: Entry[ModelCall]) -> None:
+    Without one it is that of the call.
+    """
+
+    def __init__(self, call: Entry[ModelCall], suffix: str = "") -> None:
         self.call = call
+        self._tags = SectionTags(suffix=suffix or call.event.suffix)
         self.outcome = call.event.outcome
         self.usable = call.event.usable
         self.too_long = call.event.too_long
-        self._sections = sections(call.event.text, TAGS, PRIVATE)
+        self._sections = _parsed(call.event.text, self._tags)
         self._json: Mapping[str, str] | None = None
         """What its sections say, where it is written in JSON in place of them."""
         if SAY not in self._sections.text:
@@ -86,12 +96,12 @@ class Answer:
     def kept(self) -> str:
         """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
         if self.call.event.name == MONOLOGUE:
-            return _tagged(ASIDE, self.thought)
+            return self._tags.wrapped(ASIDE, self.thought)
         if self.call.event.name == PLAINLY and not self._has_dialogue:
-            return _tagged(SAY, self._plainly)
+            return self._tags.wrapped(SAY, self._plainly)
         if self._json is not None:
-            return "".join(_tagged(name, text) for name, text in self._texts.items())
-        if self._sections.foreign:
+            return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
+        if self._sections.foreign or self._tags.suffix:
             return self._sections.kept
         return self.call.event.text
 
@@ -102,10 +112,28 @@ class Answer:
         return {step.name: found[step.tag].strip() for step in STEPS.values() if step.tag in found}
 
 
-def _tagged(tag: str, text: str) -> str:
-    if not text:
-        return ""
-    return f"<{tag}>{text}</{tag}>"
+def _parsed(text: str, tags: SectionTags) -> Sections:
+    """The sections of an answer; where all of it is one block of code, those in it."""
+    parsed = sections(text, TAGS, PRIVATE, tags)
+    if parsed.text:
+        return parsed
+    body = _in_one_block(text)
+    within = sections(body, TAGS, PRIVATE, tags)
+    is_answer = BEGINS.match(body) or not within.text.keys().isdisjoint(PRIVATE)
+    if SAY in within.text and is_answer and not FENCE_LINE.search(within.outside):
+        return within
+    return parsed
+
+
+def _in_one_block(text: str) -> str:
+    """What stands in the block of code, closed or not, that is the whole answer; else nothing."""
+    closed = FENCED.fullmatch(text)
+    if closed:
+        return closed["body"]
+    found = OPEN_BLOCK.fullmatch(text)
+    if found and not FENCE_LINE.search(found["body"]):
+        return found["body"]
+    return ""
 
 
 def speaks(call: Entry[ModelCall]) -> bool:

@@ -95,7 +95,7 @@ async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str 
     spoken = await speech.close(last)
     await turn.withdraw()
     words = [entry for entry in ended if entry.event.text]
-    return memory.with_memory(*recall([*words, *standing(spoken)]))
+    return memory.with_memory(*recall([*words, *standing(spoken)], turn.suffix))
 
 
 def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> list[Entry[Said]]:
@@ -120,7 +120,7 @@ async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     if not turn.must_answer:
         return memory
     spoken = await turn.say(sentence(turn, "lost_words"))
-    return memory.with_memory(*recall(standing(spoken)))
+    return memory.with_memory(*recall(standing(spoken), turn.suffix))
 
 
 async def too_much(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
@@ -129,7 +129,7 @@ async def too_much(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     if not turn.must_answer:
         return memory
     spoken = await turn.say(sentence(turn, "too_long"))
-    return memory.with_memory(*recall(standing(spoken)))
+    return memory.with_memory(*recall(standing(spoken), turn.suffix))
 
 
 async def made_short(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

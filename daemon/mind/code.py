@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from daemon.mind.marks import Mark, Token
 
@@ -10,18 +10,70 @@ LONGEST = 1_000
 """Characters that are kept back at the most; what takes longer to become a mark is none."""
 
 
+class ShownTags:
+    """Tags of ours in what is said that may be code: which of them would end the section if it is none."""
+
+    def __init__(self) -> None:
+        self._section = ""
+        self._depth = 0
+        """How many times the section's own tag was opened in it."""
+        self._ends_here = False
+        """Was the last thing that came what would end the section?"""
+
+    def add(self, mark: Mark, section: str) -> None:
+        """Take the next tag, where this section is open."""
+        self._section = section
+        self._ends_here = False
+        if mark.name == section and not mark.closing:
+            self._depth += 1
+        elif mark.name == section and self._depth:
+            self._depth -= 1
+        elif mark.name == section:
+            self._ends_here = True
+
+    def add_text(self, text: str) -> None:
+        """Take what stands between the tags."""
+        if text.strip():
+            self._ends_here = False
+
+    def prove_end(self, mark: Mark) -> bool:
+        """Return True if the section ended, since another one or a thought begins directly after that."""
+        begins = mark.kind in ("tag", "stray", "thought", "token") and not mark.closing
+        return self._ends_here and begins and mark.name != self._section
+
+    def end_in(self, block: Sequence[Token]) -> int:
+        """Return the place of the first mark that would end the section, or of the end of the block."""
+        depth = 0
+        for place, token in enumerate(block):
+            if isinstance(token, str) or token.kind != "tag":
+                continue
+            if token.name != self._section:
+                if token.exact and not depth:
+                    return place
+            elif not token.closing:
+                depth += 1
+            elif depth:
+                depth -= 1
+            else:
+                return place
+        return len(block)
+
+
 class Code:
     """Knows what stands in code: there, marks that are not ours are text.
 
-    Of ours, those of a `hidden` section are text in a block of code that is said: an `<aside>` of HTML.
-    Whether backticks begin code is known when they are closed, in the same line. A mark that comes before
-    that is kept back with all that follows it.
+    Ours are text there, too, but in a private section, and but for those with the suffix that begin a section
+    outside of what is said. Whether backticks begin code is known when they are closed, in the same line, and
+    whether a block of code is one when its fence is closed: in what is said, a mark that comes before that is
+    kept back with all that follows it. The end of what is said, directly before another mark, is its end.
     """
 
     def __init__(self, hidden: Collection[str] = ()) -> None:
         self._hidden = hidden
-        self._aloud = False
-        """Is a section open whose text is said, by our own tags alone?"""
+        self.is_marked = False
+        """Did a tag with the suffix count? From then on, those without it are text."""
+        self._section = ""
+        """The section that is open, if its text is said."""
         self._within = 0
         """How many hidden sections are open in it."""
         self.at_start = True
@@ -37,7 +89,11 @@ class Code:
         self._ends = False
         """Does this line close it, if nothing else stands in it?"""
         self._kept: list[Token] = []
+        """What may be a span of code."""
         self._size = 0
+        self._block: list[Token] = []
+        """What may be in a block of code, from its first mark of ours on."""
+        self._shown = ShownTags()
 
     @property
     def within_line(self) -> bool:
@@ -45,9 +101,14 @@ class Code:
         return not (self.at_start or self._ends)
 
     @property
-    def says_block(self) -> bool:
-        """Does a block of code stand here that is said?"""
-        return self._in_block and self._aloud and not self._within
+    def shows_block(self) -> bool:
+        """Does a block of code stand here in which our tags are text?"""
+        return self._in_block and not self._within
+
+    @property
+    def may_be_span(self) -> bool:
+        """Has a span of code perhaps begun in which our tags are text?"""
+        return self._span > 0 and not self._within
 
     @property
     def hides(self) -> bool:
@@ -65,25 +126,102 @@ class Code:
 
     def take(self, token: Token) -> list[Token]:
         """What is decided, now that this came."""
+        before: list[Token] = []
+        if self._block and isinstance(token, Mark):
+            if self._ends:
+                before = self._close_block()
+            elif self._shown.prove_end(token):
+                before = self._tear_block()
+        elif self._kept and isinstance(token, Mark) and self._shown.prove_end(token):
+            before = self.give_up()
+        return [*before, *self._through(self._decided(token))]
+
+    def end(self) -> list[Token]:
+        """No more will come: what was kept back is no code, unless its block ends here."""
+        if not self._block:
+            return self.give_up()
+        if self._ends:
+            return self._close_block()
+        return self._tear_block()
+
+    def _decided(self, token: Token) -> list[Token]:
         if isinstance(token, str):
             decided: list[Token] = []
             for line in token.splitlines(keepends=True):
                 decided += self._text(line)
             return decided
-        if token.name in self._hidden and self.says_block:
-            return self._text(token.raw)
-        if token.kind == "tag":  # another section: whatever was open in this one is closed
-            return [*self.give_up(), *self._real(token)]
+        if token.kind == "tag":
+            return self._tag(token)
         if self._in_block:
             return self._text(token.raw)
+        if token.kind == "stray":
+            self.at_start = False
+            return self._after_kept(token) if self._span <= 0 else self._keep(token)
         if self._span <= 0:
             return self._real(token)
         if token.kind == "other":
             return self._text(token.raw)
         return self._keep(token)
 
+    def _tag(self, mark: Mark) -> list[Token]:
+        """A tag of ours: text in code, but in a private section."""
+        is_private = mark.name in self._hidden
+        counts = self._within or (mark.exact and (not self._section or (is_private and not mark.closing)))
+        if not counts and self._in_block:
+            if not self._section or is_private:
+                return self._text(mark.raw)
+            return self._hold(mark)
+        if not counts and self._span > 0:
+            self._shown.add(mark, self._section)
+            return self._keep(mark)
+        # another section: whatever was open in this one is closed
+        return [*self.give_up(), *self._real(mark)]
+
+    def _hold(self, mark: Mark) -> list[Token]:
+        """Keep back a tag of ours in a block of code that may not be one."""
+        self.at_start = False
+        self._shown.add(mark, self._section)
+        if not self._block:
+            self._block = [mark]
+            return []
+        return [mark]
+
+    def _through(self, decided: list[Token]) -> list[Token]:
+        """What of this is decided, where a block of code may be none."""
+        if not self._block:
+            return decided
+        for token in decided:
+            if isinstance(token, str):
+                self._shown.add_text(token)
+            self._block.append(token)
+        if self._fence:
+            return []
+        return self._close_block()
+
+    def _close_block(self) -> list[Token]:
+        """The block of code was one: all of it is text."""
+        block, self._block = self._block, []
+        self._shown = ShownTags()
+        self._fence = ""
+        self._ends = False
+        return [*map(_raw, block)]
+
+    def _tear_block(self) -> list[Token]:
+        """The block of code was none: from the end of what is said on, marks count."""
+        block, self._block = self._block, []
+        end = self._shown.end_in(block)
+        self._shown = ShownTags()
+        self._fence = ""
+        decided: list[Token] = [*map(_raw, block[:end])]
+        for token in block[end:]:
+            decided += [token] if isinstance(token, str) else self._real(token)
+        return decided
+
     def fence(self, run: str) -> list[Token]:
         """A run of backticks or tildes."""
+        return self._through(self._fenced(run))
+
+    def _fenced(self, run: str) -> list[Token]:
         at_start, self.at_start = self.at_start, False
         if self._fence:
             self._ends = at_start and run.startswith(self._fence)
@@ -107,16 +245,22 @@ class Code:
         self._fence = self._begins
         self._torn = bool(self._begins)
         self._begins = ""
+        decided: list[Token] = []
+        for token in self._given_back():
+            if isinstance(token, Mark) and token.kind == "tag":
+                decided += self._real(token)
+            else:
+                decided.append(token)
         self._span = -1
-        return self._given_back()
+        return decided
 
     def _real(self, mark: Mark) -> list[Token]:
         """A mark that counts: what comes after it is another text."""
         public = mark.kind == "tag" and mark.name not in self._hidden
-        if mark.kind in ("thought", "token"):
-            self._aloud = False
-        elif public and not self._within:
-            self._aloud = not mark.closing
+        if mark.kind == "tag":
+            self.is_marked = self.is_marked or mark.exact
+        if public and not self._within:
+            self._begin_or_end(mark)
         elif mark.kind == "tag" and not public:
             self._enter_or_leave(mark)
         self.at_start = False
@@ -128,6 +272,13 @@ class Code:
             self._torn = bool(self._fence)
             self._begin_line()
         return [mark]
+
+    def _begin_or_end(self, mark: Mark) -> None:
+        """A section whose text is said begins or ends."""
+        if not mark.closing:
+            self._section = mark.name
+        elif mark.name == self._section:
+            self._section = ""
 
     def _enter_or_leave(self, mark: Mark) -> None:
         """A hidden section begins or ends."""
@@ -157,11 +308,13 @@ class Code:
         self._begins = ""
         self._ends = False
 
-    def _after_kept(self, text: str) -> list[Token]:
-        """Text is kept back, too, where something before it is."""
+    def _after_kept(self, token: Token) -> list[Token]:
+        """It is kept back, too, where something before it is."""
         if not self._kept:
-            return [text]
-        return self._keep(text)
+            return [token]
+        if isinstance(token, str):
+            self._shown.add_text(token)
+        return self._keep(token)
 
     def _keep(self, token: Token) -> list[Token]:
         self._kept.append(token)
@@ -174,6 +327,8 @@ class Code:
         """All that was kept back."""
         kept, self._kept = self._kept, []
         self._size = 0
+        if not self._block:
+            self._shown = ShownTags()
         return kept
 
 

@@ -61,4 +61,4 @@ async def at_bound(turn: Turn, memory: WorkingMemory, limited: Limited) -> tuple
         answered = await consent(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     spoken = await turn.say(_told(turn, limited, "limit_for_good"))
-    return memory.with_memory(*recall(spoken)), False
+    return memory.with_memory(*recall(spoken, turn.suffix)), False

@@ -37,8 +37,8 @@ HTML = frozenset(
 """Tags that are as public as plain words."""
 
 
-Kind = Literal["tag", "thought", "token", "label", "other"]
-TagKind = Literal["tag", "thought", "other", "text"]
+Kind = Literal["tag", "stray", "thought", "token", "label", "other"]
+TagKind = Literal["tag", "stray", "thought", "other", "text"]
 """What a tag is, by its name."""
 
 
@@ -47,7 +47,8 @@ class Mark:
     """One mark. `raw` is how it was written; `broken`: its last bracket is missing.
 
     `tag` is one of ours, `thought` another model's, `token` a control token, `label` a heading with the name
-    of one of our tags, `other` a tag that nobody knows.
+    of one of our tags, `other` a tag that nobody knows. `stray` is a tag of ours without the suffix in an
+    answer that has tags with it: text, unless it ends a section by mistake. `exact`: it has the suffix.
     """
 
     kind: Kind
@@ -55,6 +56,12 @@ class Mark:
     raw: str
     closing: bool = False
     broken: bool = False
+    exact: bool = False
+
+    @property
+    def begins_section(self) -> bool:
+        """True for the tag, with the suffix or without, that begins a section of ours."""
+        return self.kind in ("tag", "stray") and not self.closing
 
 
 Token = str | Mark

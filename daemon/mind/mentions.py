@@ -50,6 +50,8 @@ class Transcript:
         if isinstance(token, Mark):
             if token.kind == "thought":
                 self._thoughts.append(len(self._parts))
+            elif token.kind == "stray":
+                pass
             elif token.kind in ("token", "label") or token.name in self._hidden:
                 self._may_speak_of_tags = False  # there is a mark in it beyond doubt
             token = token.raw

@@ -29,7 +29,7 @@ from daemon.mind.listening import Listening
 from daemon.mind.prompting import feeling, in_sections, situated
 from daemon.mind.recall import recall, remember_answer
 from daemon.mind.sections import Sections
-from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS
+from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS, SectionTags
 from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
@@ -102,7 +102,7 @@ async def _answered(
     name = "pipeline"
     if chosen == [DIALOGUE]:
         name = PLAINLY
-    asking = Listening(turn, memory, partial(_Dialogue, revise))
+    asking = Listening(turn, memory, partial(_Dialogue, revise, SectionTags(suffix=turn.suffix)))
     async with turn.showing(feeling(turn).status):
         question = in_sections(turn, chosen, guidance)
         answer = Answer(await asking.ask(name, role, question))
@@ -125,9 +125,9 @@ async def _answered(
 class _Dialogue:
     """Hears what is said in the dialogue section of an answer."""
 
-    def __init__(self, revise: Revise | None) -> None:
+    def __init__(self, revise: Revise | None, tags: SectionTags) -> None:
         self._revise = revise
-        self._sections = Sections(TAGS, PRIVATE)
+        self._sections = Sections(TAGS, PRIVATE, tags)
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
@@ -186,7 +186,7 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     if usable and answer.call.event.text.strip():
         memory = memory.with_memory(remember_answer(answer))
     if not said:
-        memory = memory.with_memory(*recall(standing(spoken)))
+        memory = memory.with_memory(*recall(standing(spoken), turn.suffix))
     if not usable:
         return Said(memory=memory, values={})
     await _feel(turn, answer.values.get("emotional_state", ""))

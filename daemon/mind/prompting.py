@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from daemon.memory import WorkingMemory
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.tags import DIALOGUE, CognitiveStep, end_mark
+from daemon.mind.tags import DIALOGUE, CognitiveStep, SectionTags, end_mark
 from daemon.mind.wording import LABELS, MOODS, Mood, labels, moods, when_of, worded
 from daemon.process import Turn
 
@@ -67,7 +67,7 @@ def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> st
 
 def ends_with(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
     """Return the mark after which no more of an answer with these sections is wanted."""
-    return [end_mark(steps[-1].tag)]
+    return [end_mark(steps[-1].tag, turn.suffix)]
 
 
 def _section(turn: Turn, step: CognitiveStep) -> str:
@@ -81,7 +81,7 @@ def _section(turn: Turn, step: CognitiveStep) -> str:
     return worded(
         turn,
         step.prompt,
-        tag=step.tag,
+        tag=SectionTags(suffix=turn.suffix).name(step.tag),
         verb=verb,
         moods=", ".join(moods(turn.text(MOODS))),
         processes=", ".join(turn.processes),

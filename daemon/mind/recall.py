@@ -36,10 +36,12 @@ from daemon.mind.marks import HTML
 from daemon.mind.payloads import NAMES, element
 from daemon.mind.sections import spoken, without_thoughts
 from daemon.mind.shortening import cut_to
-from daemon.mind.tags import SAY, TAGS
+from daemon.mind.tags import SAY, TAGS, SectionTags
 
 NAME_LENGTH = 40
-OURS = "|".join((*TAGS, *NAMES))
+MARKED = rf"(?:{'|'.join(TAGS)})(?:-\w{{1,4}})?"
+"""A tag of a section, perhaps with a suffix."""
+OURS = "|".join((MARKED, *NAMES))
 FENCE = re.compile(
     rf"""
     <(?=[^\w<]*(?:message|context\W?cleared|notes|result))
@@ -54,8 +56,11 @@ The soul's own tag and the actions have any name; those of HTML alone mean nothi
 """
 
 
-def remember(entry: Entry[Any]) -> Memory:
-    """How an entry looks to the model. What people wrote is fenced: it is never the owner's word."""
+def remember(entry: Entry[Any], suffix: str = "") -> Memory:
+    """How an entry looks to the model, to which tags of sections with this suffix are shown.
+
+    What people wrote is fenced: it is never the owner's word.
+    """
     if entry.forgotten:
         return _forgotten(entry.forgotten)
     seq = entry.seq
@@ -64,23 +69,25 @@ def remember(entry: Entry[Any]) -> Memory:
             return _forgotten(seq)
         case Text(text=text):
             sha = entry.key.removeprefix("text:")
-            return Memory(role="system", content=text, name=sha, region=CORE, seq=seq)
+            marked = SectionTags(suffix=suffix).marked(text)
+            return Memory(role="system", content=marked, name=sha, region=CORE, seq=seq)
         case ModelCall() | Spoken():
-            return Memory(role="assistant", content=_own_words(entry), seq=seq)
+            return Memory(role="assistant", content=_own_words(entry, suffix), seq=seq)
         case Said() as said:
             return Memory(role="user", content=_said(said), name=said.name, seq=seq)
     return Memory(role="user", content=_told(entry), seq=seq)
 
 
-def _own_words(entry: Entry[ModelCall | Spoken]) -> str:
+def _own_words(entry: Entry[ModelCall | Spoken], suffix: str) -> str:
     """What the soul thought or said."""
     event = entry.event
     if isinstance(event, Spoken):
-        return f"<{SAY}>{event.text}</{SAY}>"
+        tags = SectionTags(suffix=suffix)
+        return f"{tags.opening(SAY)}{event.text}{tags.closing(SAY)}"
     if event.reading or event.name == DELIBERATE:
         return without_thoughts(event.text)
     if event.name in (*ALOUD, MONOLOGUE):
-        return Answer(cast(Entry[ModelCall], entry)).kept
+        return Answer(cast(Entry[ModelCall], entry), suffix).kept
     return spoken(event.text)
 
 
@@ -121,9 +128,9 @@ def _forgotten(seq: int) -> Memory:
     return Memory(role="user", content=element("context-cleared", reason="forgotten"), seq=seq)
 
 
-def recall(kept: Iterable[Entry[Any]]) -> tuple[Memory, ...]:
-    """What ended turns chose to keep, in the order in which they returned it."""
-    return tuple(remember(entry) for entry in kept)
+def recall(kept: Iterable[Entry[Any]], suffix: str = "") -> tuple[Memory, ...]:
+    """What ended turns chose to keep, in the order in which they returned it, with this suffix of tags."""
+    return tuple(remember(entry, suffix) for entry in kept)
 
 
 def seen_by(
@@ -132,7 +139,7 @@ def seen_by(
     """What a model call saw: its texts by hash, its conversation by seq, and its trailing text."""
     core = [text(sha) for sha in call.event.texts]
     conversation = [at(seq) for seq in conversation_of(call.event, at)]
-    memory = working_memory(recall([*core, *conversation]))
+    memory = working_memory(recall([*core, *conversation], call.event.suffix))
     for shortened in only(PromptShortened, conversation):
         memory = cut_to(memory, shortened.event.longest)
     return memory.with_region("instruction", call.event.trailing)

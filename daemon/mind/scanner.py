@@ -25,6 +25,7 @@ from daemon.mind.marks import (
     THOUGHTS,
     WIDE_OPENERS,
     Mark,
+    TagKind,
     Token,
     begins_any,
     kind_of,
@@ -40,6 +41,10 @@ ENDS = BRACKETS | {"`"}
 """What ends a tag, or shows that it is none; the end of the answer, too."""
 BARS = frozenset("|\uff5c")
 """`<|name|>` is a control token of a model's format, as in harmony."""
+SUFFIX_SIGNS = frozenset("-0123456789")
+"""What may stand in a suffix, besides letters."""
+SLIP = r"[-_.:][a-z]?\d?"
+"""Half of a suffix, or another one."""
 COMMENT, COMMENT_ENDS = "<!--", "-->"
 TAG_SIGNS = frozenset("_:.-")
 TOKEN_SIGNS = frozenset("_▁-")
@@ -52,11 +57,17 @@ class Scanner:
     """Splits an answer into texts and marks, in order. Within code only our own tags are marks (see code.py).
 
     `hidden` are those of our tags in which nothing is spoken: they are open even where a bracket is missing.
+    With a `suffix`, a tag that has it is exact: from the first one on, the others are strays.
     """
 
-    def __init__(self, tags: Iterable[str], hidden: Iterable[str] = ()) -> None:
+    def __init__(self, tags: Iterable[str], hidden: Iterable[str] = (), suffix: str = "") -> None:
         self._tags = frozenset(tags)
         self._hidden = frozenset(hidden)
+        self._suffixed: re.Pattern[str] | None = None
+        if suffix:
+            names = "|".join(map(re.escape, self._tags))
+            exact = re.escape(suffix)
+            self._suffixed = re.compile(rf"(?P<tag>{names})(?:(?P<exact>-{exact})|[-_.:]?{exact}|{SLIP})")
         self._bracketed = BRACKETED | self._hidden
         self._code = Code(self._hidden)
         self._out: list[Token] = []
@@ -84,12 +95,29 @@ class Scanner:
     def end(self) -> list[Token]:
         """No more will come: returns what is left, but for the beginning of a mark that broke off."""
         self._reader.send("")
-        self._out += self._code.give_up()
+        self._out += self._code.end()
         return self._taken()
+
+    @property
+    def is_marked(self) -> bool:
+        """Did a tag with the suffix count?"""
+        return self._code.is_marked
 
     def _taken(self) -> list[Token]:
         taken, self._out = self._out, []
         return taken
+
+    def _known(self, name: str) -> tuple[TagKind, str, bool]:
+        """What a tag of this name is here, the name without a suffix, and whether it has the right one."""
+        kind, tag, exact = kind_of(name, self._tags, self._hidden), name.lower(), False
+        ours = self._suffixed and self._suffixed.fullmatch(tag)
+        if ours:
+            kind, tag, exact = "tag", ours["tag"], ours["exact"] is not None
+        if kind != "tag" or exact or not self._code.is_marked:
+            return kind, tag, exact
+        if ours and tag in self._hidden:
+            return "thought", name.lower(), False
+        return "stray", tag, False
 
     def _emit(self, token: Token) -> None:
         self._out += self._code.take(token)
@@ -163,8 +191,7 @@ class Scanner:
 
     def _escaped_tag(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """A tag with other brackets: a mark if it is a thought's, or if none of ours was written plainly."""
-        kind = kind_of(name, self._tags, self._hidden)
-        name = name.lower()
+        kind, name, exact = self._known(name)
         is_private = kind == "thought" or name in self._hidden
         if kind not in ("tag", "thought") or (self._is_tagged and not is_private):
             if char or not begins_any(name, self._tags | THOUGHTS):
@@ -175,7 +202,7 @@ class Scanner:
             closer += char
             char = yield
             if closer.lower() in ESCAPED_CLOSERS or closer in CLOSERS:
-                mark = Mark(kind=kind, name=name, raw=held + closer, closing=closing)
+                mark = Mark(kind=kind, name=name, raw=held + closer, closing=closing, exact=exact)
                 self._emit(self._counted(mark))
                 return char
         if char:
@@ -242,23 +269,41 @@ class Scanner:
 
     def _named(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """What comes after `<` and this name."""
-        kind = kind_of(name, self._tags, self._hidden)
-        name = name.lower()
+        kind, name, exact = self._known(name)
         if not char and kind != "thought" and begins_any(name, self._tags | THOUGHTS):
             return char  # it breaks off in what could have become a mark
         if kind == "text":
             self._emit(held)
             return char
         self._is_tagged = self._is_tagged or kind == "tag"
-        mark = self._counted(Mark(kind=kind, name=name, raw=held, closing=closing))
+        mark = self._counted(Mark(kind=kind, name=name, raw=held, closing=closing, exact=exact))
         match mark.kind:
+            case "stray":
+                return (yield from self._stray(mark, char))
             case "thought":
                 return (yield from self._thought(mark, char))
             case "other":
                 return (yield from self._other(mark, char))
-            case "tag" if closing or name not in self._hidden or self._code.says_block:
-                return (yield from self._rest_of_tag(mark, char))
+        if closing or name not in self._hidden or (self._code.shows_block and not exact):
+            return (yield from self._rest_of_tag(mark, char))
+        if self._code.may_be_span and not exact:
+            return (yield from self._rest_of_hidden(mark, char))
         return (yield from self._open_hidden(mark, char))
+
+    def _stray(self, mark: Mark, char: str) -> Reader:
+        """A tag of ours without the suffix, where others have it: text, if it has its last bracket or not."""
+        held = mark.raw
+        while char not in ENDS and char != "\n" and len(held) < LONGEST:
+            held += char
+            char = yield
+        if char in CLOSERS:
+            self._emit(replace(mark, raw=held + char))
+            return (yield)
+        if mark.closing:
+            self._emit(replace(mark, raw=held, broken=True))
+        elif char:
+            self._emit(held)
+        return char
 
     def _rest_of_tag(self, mark: Mark, char: str) -> Reader:
         """A tag of ours up to its last bracket. One that closes what is spoken closes it without one, too."""
@@ -273,6 +318,18 @@ class Scanner:
             self._emit(replace(mark, raw=held, broken=True))
         elif char:
             self._emit(held)
+        return char
+
+    def _rest_of_hidden(self, mark: Mark, char: str) -> Reader:
+        """The same of one that begins a private section, unless it stands in a span of code."""
+        held = mark.raw
+        while char not in ENDS and char != "\n":
+            held += char
+            char = yield
+        if char in CLOSERS:
+            self._emit(replace(mark, raw=held + char))
+            return (yield)
+        self._emit(replace(mark, raw=held))
         return char
 
     def _open_hidden(self, mark: Mark, char: str) -> Reader:
@@ -339,10 +396,16 @@ class Scanner:
         if closing:
             held += char
             char = yield
-        while char.isalpha() and len(name) < LONGEST_NAME:
+        while (char.isalpha() or (char in SUFFIX_SIGNS and name)) and len(name) < LONGEST_NAME:
             name += char
             char = yield
         held += name
+        _, tag, exact = self._known(name)
+        if exact and char == "]":
+            self._emit(self._counted(Mark(kind="tag", name=tag, raw=f"{held}]", closing=closing, exact=True)))
+            return (yield)
+        if tag in self._hidden:
+            name = tag
         if may_label and char in COLONS and name.lower() in self._tags:
             token, char = yield from label(held, name.lower(), char)
             self._emit(token)

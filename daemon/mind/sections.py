@@ -15,7 +15,7 @@ from daemon.mind.growing import Frame, Text
 from daemon.mind.marks import THOUGHTS, Mark, Token
 from daemon.mind.mentions import Transcript, ends_sentence
 from daemon.mind.scanner import Scanner
-from daemon.mind.tags import SAY
+from daemon.mind.tags import BARE, SAY, SectionTags
 from daemon.mind.unmarked import Unmarked
 
 FRAMES = frozenset(
@@ -35,13 +35,16 @@ class Sections:
 
     A private tag inside another section opens the private one until it is closed; any other tag inside a
     section is text of that section, unless it begins a new one after a section that was never closed:
-    then the unclosed section keeps everything, if it is private, and ends there, if it is not.
+    then the unclosed section keeps everything, if it is private, and ends there, if it is not. A section
+    whose tag has the suffix takes the place of one whose tag has none.
     """
 
-    def __init__(self, tags: Iterable[str], private: Iterable[str] = ()) -> None:
+    def __init__(self, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = BARE) -> None:
+        """`written` says how these tags are written: in an answer that has them so, bare ones are text."""
         self._private = frozenset(private)
+        self._written = written
         self._unmarked = Unmarked()
-        self._scanner = Scanner(tags, self._private)
+        self._scanner = Scanner(tags, self._private, written.suffix)
         self._texts: dict[str, Text] = {OUTSIDE: Text()}
         self._kept = Text()
         self._transcript = Transcript({}, "", self._private)
@@ -56,6 +59,12 @@ class Sections:
         """Did it hold any mark of another model's kind?"""
         self._torn = False
         """Was a thought taken out of the middle of a sentence? It may have been a part of that."""
+        self._bare = set[str]()
+        """The sections whose text stands in tags without the suffix."""
+        self._strays = 0
+        """How many tags without the suffix are open in this section, that have its name."""
+        self._slip = ""
+        """What would end this section, but for the suffix, and all that came since; only white space did."""
 
     @property
     def outside(self) -> str:
@@ -117,6 +126,8 @@ class Sections:
         """No more will come: what looked like the beginning of a mark was text, or is gone."""
         self._take(self._scanner.feed(self._unmarked.end()))
         self._take(self._scanner.end())
+        if self._slip:
+            self._end_by_slip()
         self._restore_mentions()
         if self._here.kind == "doubt" and len(self._frames) == 1:
             self._believe()
@@ -125,11 +136,40 @@ class Sections:
         for token in tokens:
             if isinstance(token, Mark) and token.kind == "tag" and token.closing:
                 self._end_transcript(token)
+            if self._slip and self._judge_slip(token):
+                continue
             self._transcript.add(token)
             if isinstance(token, str):
                 self._emit(token)
             else:
                 self._mark(token)
+
+    @property
+    def is_marked(self) -> bool:
+        """Does it have tags with the suffix?"""
+        return self._scanner.is_marked
+
+    def _judge_slip(self, token: Token) -> bool:
+        """Return True if it is still open whether a tag without the suffix ended the section.
+
+        It did where another section begins directly after it, or the answer ends.
+        """
+        if isinstance(token, str) and not token.strip():
+            self._slip += token
+            return True
+        if isinstance(token, Mark) and token.begins_section and token.name != self._section:
+            self._end_by_slip()
+            return False
+        slip, self._slip = self._slip, ""
+        self._transcript.add(slip)
+        self._emit(slip)
+        return False
+
+    def _end_by_slip(self) -> None:
+        section = self._section
+        self._slip = ""
+        self._restore_mentions()
+        self._close(Mark(kind="tag", name=section, raw=self._written.closing(section), closing=True))
 
     def _end_transcript(self, mark: Mark) -> None:
         """Restore the mentions of tags before a tag that may close a public section."""
@@ -175,6 +215,8 @@ class Sections:
             self._within_thought(here, mark)
         elif mark.kind == "tag":
             self._tag(mark)
+        elif mark.kind == "stray":
+            self._stray(mark)
         elif mark.kind == "thought":
             self._thought(mark)
         elif here.kind == "section" and here.name in self._private:
@@ -198,6 +240,21 @@ class Sections:
             self._frames.pop()
             self._torn = self._torn or self._may_be_part(here)
 
+    def _stray(self, mark: Mark) -> None:
+        """A tag of ours without the suffix: text, but the end of a section by mistake."""
+        if self._here.kind != "section" or mark.name != self._here.name:
+            self._emit(mark.raw)
+        elif not mark.closing:
+            self._strays += 1
+            self._emit(mark.raw)
+        elif self._strays:
+            self._strays -= 1
+            self._emit(mark.raw)
+        elif mark.name in self._private:
+            self._emit(mark.raw)
+        else:
+            self._slip = mark.raw
+
     def _tag(self, mark: Mark) -> None:
         self._end_labels()
         here = self._here
@@ -206,7 +263,7 @@ class Sections:
         elif mark.closing:
             self._close(mark)
         elif here.name in self._private:
-            self._kept.add(mark.raw)
+            self._kept.add(self._remembered(mark))
             if mark.name == here.name:
                 self._frames.append(Frame(kind="section", name=mark.name))
         else:
@@ -216,10 +273,16 @@ class Sections:
         if mark.name not in self._private:
             self._frames.clear()
         self._frames.append(Frame(kind="section", name=mark.name))
+        self._strays = 0
         text = self._texts.setdefault(mark.name, Text())
+        if mark.exact and mark.name in self._bare:
+            text.clear()
+            self._bare.discard(mark.name)
+        elif not mark.exact:
+            self._bare.add(mark.name)
         if not text.blank:
             text.add("\n\n")
-        self._kept.add(mark.raw)
+        self._kept.add(self._remembered(mark))
         if mark.name not in self._private:
             before = {name: str(text) for name, text in self._texts.items()}
             self._transcript = Transcript(before, str(self._kept), self._private)
@@ -229,7 +292,15 @@ class Sections:
             self._believe()
         if self._here.kind == "section" and self._here.name == mark.name:
             self._frames.pop()
-            self._kept.add(mark.raw)
+            self._kept.add(self._remembered(mark))
+
+    def _remembered(self, mark: Mark) -> str:
+        """Return how a tag of ours that counts is remembered: with the suffix, if there is one."""
+        if not self._written.suffix:
+            return mark.raw
+        if mark.closing:
+            return self._written.closing(mark.name)
+        return self._written.opening(mark.name)
 
     def _thought(self, mark: Mark) -> None:
         """A mark of another model's kind, where no thought is open."""
@@ -250,7 +321,7 @@ class Sections:
         self._kept.clear()
         for frame in self._frames:
             if frame.kind == "section":
-                self._kept.add(f"<{frame.name}>")
+                self._kept.add(self._written.opening(frame.name))
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 
     def _token(self, mark: Mark) -> None:
@@ -301,13 +372,17 @@ class Sections:
         elif mark.closing and here.kind == "doubt" and here.name == mark.name:
             self.foreign = True
             self._frames.pop()
-        elif mark.closing or said or here.kind in ("doubt", "label"):
+        elif mark.closing or said or here.kind in ("doubt", "label") or self._is_shown_frame(mark):
             self._emit(mark.raw)
         elif mark.name in FRAMES:
             self.foreign = True
             self._framed = mark.name
         else:
             self._frames.append(Frame(kind="doubt", name=mark.name, raw=mark.raw))
+
+    def _is_shown_frame(self, mark: Mark) -> bool:
+        """True for a tag like TwiML's `<Response>` in what is said: a frame would be in small letters."""
+        return self.is_marked and mark.name in FRAMES and mark.name not in mark.raw
 
     def _believe(self) -> None:
         """The tag that nobody knows was never closed: it was text."""
@@ -329,9 +404,11 @@ class Sections:
                 here.header = (here.header + text)[:LONGEST_HEADER]
 
 
-def sections(text: str, tags: Iterable[str], private: Iterable[str] = ()) -> Sections:
+def sections(
+    text: str, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = BARE
+) -> Sections:
     """The sections of a whole answer."""
-    parsed = Sections(tags, private)
+    parsed = Sections(tags, private, written)
     parsed.feed(text)
     parsed.end()
     return parsed

@@ -57,7 +57,7 @@ async def internal_monologue(
     memory, call = await asking(MONOLOGUE, memory, question, role, None)
     if call is None:
         return memory, None
-    return memory.with_memory(remember(call)), Answer(call).thought
+    return memory.with_memory(remember(call, turn.suffix)), Answer(call).thought
 
 
 async def external_dialogue(

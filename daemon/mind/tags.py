@@ -1,10 +1,13 @@
 """The sections of a pipeline: its cognitive steps, and the tags that they have on the wire.
 
-The one table of tags: worded as fiction, so that no model takes it for a request to show its reasoning.
+The one table of tags: worded as fiction, so that no model takes it for a request to show its reasoning. On
+the wire each name has the suffix of the installation, so that no model writes one by chance.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from dataclasses import dataclass
 
 
@@ -36,8 +39,52 @@ TAGS = tuple(step.tag for step in _ALL)
 ASIDE = MONOLOGUE.tag
 SAY = DIALOGUE.tag
 PRIVATE = frozenset({ASIDE})
+BARE_TAG = re.compile(rf"(?P<opens><\s*/?\s*)(?P<tag>{'|'.join(TAGS)})(?=\s*/?>)")
+"""A tag of a section in a text of the owner's, which knows no suffix."""
 
 
-def end_mark(tag: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionTags:
+    """How the tags of sections are written in one installation: `<say-k7>`; without a suffix `<say>`."""
+
+    suffix: str = ""
+
+    def name(self, tag: str) -> str:
+        """Return the name that stands between the brackets."""
+        if not self.suffix:
+            return tag
+        return f"{tag}-{self.suffix}"
+
+    def opening(self, tag: str) -> str:
+        """Return the mark that begins this section."""
+        return f"<{self.name(tag)}>"
+
+    def closing(self, tag: str) -> str:
+        """Return the mark that ends this section."""
+        return f"</{self.name(tag)}>"
+
+    def wrapped(self, tag: str, text: str) -> str:
+        """Return this section with this text; nothing for an empty one."""
+        if not text:
+            return ""
+        return f"{self.opening(tag)}{text}{self.closing(tag)}"
+
+    def marked(self, text: str) -> str:
+        """Return a text of the owner's with the suffix in each tag of a section."""
+        if not self.suffix:
+            return text
+        return _marked(text, self.suffix)
+
+
+@functools.lru_cache
+def _marked(text: str, suffix: str) -> str:
+    return BARE_TAG.sub(rf"\g<opens>\g<tag>-{suffix}", text)
+
+
+BARE = SectionTags()
+"""How journals of before the suffix was drawn are read and shown."""
+
+
+def end_mark(tag: str, suffix: str = "") -> str:
     """Return the mark that ends the section of this tag."""
-    return f"</{tag}>"
+    return SectionTags(suffix=suffix).closing(tag)

@@ -39,7 +39,7 @@ async def recall(turn: Turn) -> None:
     words = worded(turn, "prompts/interrupted", log=done or "nothing yet")
     log = await turn.once(Log(text=words))
     turn.log = remember(log)
-    said = [remember(entry) for entry in _said_since(turn)]
+    said = [remember(entry, turn.suffix) for entry in _said_since(turn)]
     turn.memory = turn.memory.with_memory(turn.log, *said)
 
 

@@ -35,8 +35,8 @@ class Wanted:
     """A call that is to be made: under which name, with what in mind, and by which model.
 
     `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
-    names of the owner's texts that were read so far, `people` the ids of those who are answered. The first of
-    the `stop_sequences` ends the answer. With `partial` an answer that broke off is an answer. Without
+    names of the owner's texts that were read so far, `people` the ids of those who are answered, `suffix`
+    that of the tags in it. The first of the `stop_sequences` ends the answer. With `partial` an answer that broke off is an answer. Without
     `private`, the private sections of earlier answers are left out. With a `ledger` it is part of a reading,
     and its bounds hold, but for the `last` call.
     """
@@ -49,6 +49,7 @@ class Wanted:
     wording: Sequence[str] = ()
     people: Sequence[str] = ()
     stop_sequences: Sequence[str] = ()
+    suffix: str = ""
     partial: bool = False
     private: bool = True
     ledger: Ledger | None = None
@@ -255,6 +256,7 @@ class Calling:
             trailing=memory.trailing,
             wording=tuple(self._wanted.wording),
             people=tuple(self._wanted.people),
+            suffix=self._wanted.suffix,
             schema=self._wanted.schema,
             reading=self._wanted.ledger is not None,
             outcome=reply.outcome,

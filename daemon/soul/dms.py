@@ -32,6 +32,7 @@ from daemon.knowledge.projection import PartialProjection
 from daemon.memory import Memory
 from daemon.mind.answer import speaks
 from daemon.mind.recall import recall, remember
+from daemon.soul.tag_suffix import DrawnSuffix
 
 MOST = 32_000
 """Characters that a conversation begins with: about 8,000 tokens, or the last message and its answer."""
@@ -172,20 +173,21 @@ class DMs(PartialProjection):
         for one in turns:
             if one.thread != thread:
                 seqs += dm.seqs[one.first : one.upto]
-        return latest(self._remembered(seqs[-MANY:]), MOST)
+        return latest(self._remembered(seqs[-MANY:], before), MOST)
 
-    def recalled(self, seqs: Sequence[int]) -> list[Memory]:
-        """How these entries look to the model. An answer at hand is not taken apart again."""
+    def recalled(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
+        """How these entries look to the model, with this suffix of tags. An answer at hand is not taken apart
+        again."""
         self.fold()
         known = dict[int, Memory]()
         unknown = list[int]()
         for seq in seqs:
-            at_hand = self._at_hand.get(seq)
+            at_hand = self._at_hand.get((seq, suffix))
             if at_hand:
                 known[seq] = at_hand
             else:
                 unknown.append(seq)
-        read = recall(self.journal.many(unknown))
+        read = recall(self.journal.many(unknown), suffix)
         known.update(zip(unknown, read, strict=True))
         return [known[seq] for seq in seqs]
 
@@ -196,10 +198,10 @@ class DMs(PartialProjection):
         if ended:
             upto = dm.turns[ended - 1].upto
         seqs = _last_of(dm.seqs, last.upto, upto)
-        said = latest(self._remembered(seqs), SUMMED_UP)
+        said = latest(self._remembered(seqs, before), SUMMED_UP)
         if last is NOTHING:
             return [], said
-        return self._remembered([last.seq]), said
+        return self._remembered([last.seq], before), said
 
     def _of_thread(self, thread: str) -> DM:
         self.fold()
@@ -222,22 +224,27 @@ class DMs(PartialProjection):
         self._dms[channel] = dm
         self._of.update(dict.fromkeys(dm.threads, dm))
 
-    def _remembered(self, seqs: Sequence[int]) -> list[Memory]:
-        """How these look to the model, of all that was said; nothing of what is forgotten or damaged."""
-        new = [seq for seq in seqs if seq not in self._at_hand]
+    def _remembered(self, seqs: Sequence[int], before: int) -> list[Memory]:
+        """How these look to the model, of all that was said, with the suffix of tags as of an entry.
+
+        Nothing of what is forgotten or damaged.
+        """
+        suffix = self._suffix.as_of(before)
+        new = [seq for seq in seqs if (seq, suffix) not in self._at_hand]
         read = self.journal.sound(new)
-        self._at_hand.update(dict.fromkeys(new))
+        self._at_hand.update(dict.fromkeys((seq, suffix) for seq in new))
         for entry in read:
             if _was_said(entry):
-                self._at_hand[entry.seq] = remember(entry)
-        found = [self._at_hand[seq] for seq in seqs]
+                self._at_hand[entry.seq, suffix] = remember(entry, suffix)
+        found = [self._at_hand[seq, suffix] for seq in seqs]
         if len(self._at_hand) > AT_HAND:
             self._at_hand.clear()
         return [memory for memory in found if memory]
 
     def _clear(self) -> None:
-        self._at_hand = dict[int, Memory | None]()
-        """How what was kept looks to the model; None is what nobody said."""
+        self._suffix = DrawnSuffix(self.journal)
+        self._at_hand = dict[tuple[int, str], Memory | None]()
+        """How what was kept looks to the model, by seq and suffix of tags; None is what nobody said."""
         self._channels: dict[str, ChannelId | None] = {}
         """By thread; None for what is no conversation of a DM."""
         self._dms: dict[ChannelId, DM] = {}

@@ -35,7 +35,7 @@ def failed(turn: Turn) -> TurnEnded:
         turn.process, turn.params = taken.event.to, taken.event.params
     if is_refused(turn):
         return _ended(turn, "abandoned", WorkingMemory())
-    said = recall(turn.execution.entries(Spoken))
+    said = recall(turn.execution.entries(Spoken), turn.suffix)
     if was_answered(turn):
         return _ended(turn, "completed", turn.memory.with_memory(*said))
     return _ended(turn, "failed", working_memory(said[-1:]))
@@ -53,7 +53,7 @@ def suspended(turn: Turn) -> TurnEnded:
     accepted = execution.inputs[len(turn.inputs) :]
     seen += only(Said, accepted)
     said = in_order(as_it_reads([*turn.heard, *turn.said]))
-    memory = working_memory(recall([*said, *by_seq(seen)]))
+    memory = working_memory(recall([*said, *by_seq(seen)], turn.suffix))
     return TurnEnded(outcome="suspended", keep=_new(turn, memory))
 
 

@@ -18,6 +18,7 @@ from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overhe
 from daemon.memory import Memory
 from daemon.soul.dms import DMs
 from daemon.soul.edits import edited_at, edits_in
+from daemon.soul.tag_suffix import DrawnSuffix
 
 MOST = 20_000
 """How many memories of busy threads stay at hand, about a kilobyte each."""
@@ -46,6 +47,8 @@ class Past:
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
+    suffix: str = ""
+    """What the tags in these memories end with."""
     carried: int = 0
     """Up to before which entry it knows what was said in other conversations of its DM; 0: nothing of it."""
 
@@ -66,6 +69,7 @@ class Pasts:
 
     def __init__(self, journal: Journal, most: int = MOST) -> None:
         self._journal = journal
+        self.suffix = DrawnSuffix(journal)
         self._most = most
         self._known: OrderedDict[str, Past] = OrderedDict()
         self._size = 0
@@ -131,30 +135,36 @@ class Pasts:
             past = _moved_on(past, new)
             if len(new) == PIECE:
                 yield
-        if unchanged:
+        suffix = self.suffix.as_of(before)
+        if unchanged and suffix == past.suffix:
             return replace(past, before=before)
         if keeping:
             heard = self._left(thread, keeping, heard)
-        memories = yield from self._remembered(past, seqs)
+        memories = yield from self._remembered(past, seqs, suffix)
         in_sight = {memory.seq: memory for memory in memories.values()}
         return replace(
             past,
             before=before,
+            suffix=suffix,
             memories=memories,
             kept=tuple(in_sight.values()),
             seen=memories.keys() | in_sight.keys(),
             heard=tuple(heard),
         )
 
-    def _remembered(self, past: Past, seqs: Sequence[int]) -> Generator[None, None, Mapping[int, Memory]]:
+    def _remembered(
+        self, past: Past, seqs: Sequence[int], suffix: str
+    ) -> Generator[None, None, Mapping[int, Memory]]:
         """How these entries look to the model, in their order; those of the past are not read again."""
-        known = dict(past.memories)
+        known = dict[int, Memory]()
+        if suffix == past.suffix:
+            known.update(past.memories)
         unknown = [seq for seq in seqs if seq not in known]
         for start in range(0, len(unknown), PIECE):
             if start:
                 yield
             some = unknown[start : start + PIECE]
-            known.update(zip(some, self.dms.recalled(some), strict=True))
+            known.update(zip(some, self.dms.recalled(some, suffix), strict=True))
         return {seq: known[seq] for seq in seqs}
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:

@@ -139,7 +139,7 @@ def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
 def _remembered(turn: Voice, asked: Entry[Asked], answer: Entry[Answered]) -> Answer:
     event = answer.event
     seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
-    memories: list[Memory] = [*recall(turn.journal.many(seqs))]
+    memories: list[Memory] = [*recall(turn.journal.many(seqs), turn.suffix)]
     if event.text:
         memories.append(remember(answer))
     return Answer(

@@ -250,7 +250,7 @@ class Turn(Voice):
         came = in_order(as_it_reads(new))
         if self.came:
             came = by_seq([*came, *self.came])
-        return working_memory([*recall(core), *known, *recall(came)])
+        return working_memory([*recall(core, self.suffix), *known, *recall(came, self.suffix)])
 
     def overhear(self, found: Overheard) -> None:
         """What was said before the soul was called in: it sees it from now on."""
@@ -283,7 +283,7 @@ class Turn(Voice):
 
     def carry_over(self, found: CarriedOver) -> None:
         """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
-        said = self.world.pasts.dms.recalled(found.seqs)
+        said = self.world.pasts.dms.recalled(found.seqs, self.suffix)
         unique = {memory.seq: memory for memory in said if self.is_new(memory.seq)}
         self._carried = list(unique.values())
         self._carried_seqs = frozenset({*found.seqs, *unique})

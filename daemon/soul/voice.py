@@ -33,6 +33,7 @@ from daemon.kinds import (
 from daemon.knowledge.views import Views
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.recall import recall, remember
+from daemon.mind.tags import SectionTags
 from daemon.mind.wording import fill
 from daemon.ports import Hear, Role
 from daemon.process import Became
@@ -43,6 +44,8 @@ from daemon.soul.speech import Speech
 from daemon.soul.world import World
 
 S = TypeVar("S", bound=StepEvent)
+SENTENCES = "prompts/sentences/"
+"""How the names of the texts begin that people read."""
 TERMINAL = "terminal"
 """Where a thread is that somebody reads in by themselves: nothing is said there."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
@@ -62,6 +65,8 @@ class Voice(Scope):
         """The ids of those whose messages it answers."""
         self.log: Memory | None = None
         """What this execution had done before it began again, as its code had changed."""
+        self.suffix = world.pasts.suffix.as_of(self.number)
+        """What the tags of its answers' sections end with, as of the first begin."""
         self.texts = world.texts.named(self.first.event.texts)
         """The owner's texts as of the first begin: name to sha256."""
         self.wording = set[str]()
@@ -103,12 +108,15 @@ class Voice(Scope):
         return [person for person in people if person == self.opened.event.user]
 
     def text(self, name: str) -> str:
-        """An owner's text as of the first begin."""
+        """An owner's text as of the first begin; where it tells a model of a section, with the suffix."""
         sha = self.texts.get(name)
         if sha is None:  # nobody could read what it took up, and it only says so
             return self.world.texts.as_it_is(name)
         self.wording.add(name)
-        return self.world.texts.read(sha).event.text
+        text = self.world.texts.read(sha).event.text
+        if name.startswith(SENTENCES):
+            return text
+        return SectionTags(suffix=self.suffix).marked(text)
 
     def began_with(self, text: str) -> bool:
         """Return True if there was an owner's text of that name at the first begin."""
@@ -117,7 +125,7 @@ class Voice(Scope):
     async def enter(self, name: str, text: str) -> Memory:
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
         sha = await self.world.texts.enter(name, text)
-        return remember(self.world.texts.read(sha))
+        return remember(self.world.texts.read(sha), self.suffix)
 
     async def forget(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
         """This person wants these notes forgotten, or (none) all that there is of them, and at once."""
@@ -258,6 +266,7 @@ class Voice(Scope):
             schema=schema,
             wording=sorted(self.wording),
             people=self.people,
+            suffix=self.suffix,
             stop_sequences=stop_sequences,
         )
         return await calls.call(self.world, self.ctx, wanted)
@@ -283,6 +292,7 @@ class Voice(Scope):
             schema=schema,
             wording=sorted(self.wording),
             people=self.people,
+            suffix=self.suffix,
             stop_sequences=stop_sequences,
             partial=partial,
             private=private,
@@ -291,7 +301,7 @@ class Voice(Scope):
             came = await calls.talk(self.world, self.ctx, wanted)
             if isinstance(came, Entry):
                 return wanted.memory, came
-            memory = wanted.memory.with_memory(*recall(came))
+            memory = wanted.memory.with_memory(*recall(came, self.suffix))
             wanted = replace(wanted, memory=memory, wording=sorted(self.wording))
 
     # Deeds

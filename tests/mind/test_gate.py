@@ -85,7 +85,7 @@ def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
         f"<say>{page}\n```\nx\n``` <aside>S</aside></say>",
     ):
         assert "S" not in sections(untold, TAGS, PRIVATE).said(SAY)
-        assert "S" not in sections(untold, TAGS, PRIVATE).outside
+        assert "S" not in str(Answer(entry("pipeline", untold)).said)
 
 
 @pytest.mark.parametrize(

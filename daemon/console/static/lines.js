@@ -76,6 +76,7 @@ const KINDS = {
   controlled: ({ turn }) => step("lives without", `#${turn}: so its last death counts against that one`),
   clock: () => step("sees that the clock was set right"),
   "journal-named": ({ id }) => step("names its journal", id),
+  "tag-suffix": ({ suffix }) => step("marks the sections of its answers", `with -${suffix}`),
   "channel-moved": ({ old, new: now }) => step("sees that a channel has another id", `${old} is ${now} now`),
   "may-grow": () => step("waits for the end of another bot's message"),
   grown: () => step("has heard another bot's message to its end"),
