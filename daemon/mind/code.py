@@ -90,6 +90,8 @@ class Code:
         """Does this line close it, if nothing else stands in it?"""
         self._kept: list[Token] = []
         """What may be a span of code."""
+        self._must_close = False
+        """Is it one only if it ends here? It began with what begins a private section."""
         self._size = 0
         self._block: list[Token] = []
         """What may be in a block of code, from its first mark of ours on."""
@@ -166,14 +168,17 @@ class Code:
     def _tag(self, mark: Mark) -> list[Token]:
         """A tag of ours: text in code, but in a private section."""
         is_private = mark.name in self._hidden
-        counts = self._within or (mark.exact and (not self._section or (is_private and not mark.closing)))
-        if not counts and self._in_block:
+        begins_private = mark.exact and is_private and not mark.closing
+        counts = bool(self._within) or (mark.exact and not self._section)
+        if self._in_block and not (counts or begins_private):
             if not self._section or is_private:
                 return self._text(mark.raw)
             return self._hold(mark)
-        if not counts and self._span > 0:
+        if self._span > 0 and not counts:
             self._shown.add(mark, self._section)
-            return self._keep(mark)
+            decided = self._keep(mark)
+            self._must_close = begins_private
+            return decided
         # another section: whatever was open in this one is closed
         return [*self.give_up(), *self._real(mark)]
 
@@ -319,7 +324,7 @@ class Code:
     def _keep(self, token: Token) -> list[Token]:
         self._kept.append(token)
         self._size += len(_raw(token))
-        if self._size <= LONGEST:
+        if self._size <= LONGEST and not self._must_close:
             return []
         return self.give_up()
 
@@ -327,6 +332,7 @@ class Code:
         """All that was kept back."""
         kept, self._kept = self._kept, []
         self._size = 0
+        self._must_close = False
         if not self._block:
             self._shown = ShownTags()
         return kept

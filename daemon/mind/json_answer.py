@@ -27,6 +27,8 @@ OURS = {*PRIVATE, *(f"{name}s" for name in PRIVATE)}
 """Names of our private sections: outside of any section they are private in code, too."""
 SECTIONS = {**{tag: tag for tag in TAGS}, **{step.name: step.tag for step in STEPS.values()}}
 """The tag of a section, by what it may be called."""
+SUFFIX = re.compile(r"-[a-z]\d$")
+"""What may stand behind the name of a section, as behind its tag."""
 NAMED_BY = ("tag", "name", "type", "section", "role")
 HELD_BY = ("content", "text", "value", "body")
 """Keys of a part that names its section in a value: `{"tag": "say", "content": "…"}`."""
@@ -139,8 +141,9 @@ def _parts(value: object, depth: int) -> Iterator[tuple[str, str]]:
     yield from _named_part(value)
     for key, inner in value.items():
         name = key.strip().lower()
-        if name in SECTIONS:
-            yield SECTIONS[name], _text_of(inner)
+        tag = _tag_of(name)
+        if tag:
+            yield tag, _text_of(inner)
         elif name in FRAMES and isinstance(inner, str) and SAY not in value:
             yield SAY, _text_of(inner)
         elif not _is_private(name):
@@ -151,8 +154,14 @@ def _named_part(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """The part that names its section in a value."""
     names = [str(value[key]).strip().lower() for key in NAMED_BY if key in value]
     texts = [value[key] for key in HELD_BY if key in value]
-    if names and texts and names[0] in SECTIONS:
-        yield SECTIONS[names[0]], _text_of(texts[0])
+    tag = _tag_of(names[0]) if names else ""
+    if tag and texts:
+        yield tag, _text_of(texts[0])
+
+
+def _tag_of(name: str) -> str:
+    """The tag of the section of this name, with a suffix or without; nothing for any other name."""
+    return SECTIONS.get(name) or SECTIONS.get(SUFFIX.sub("", name), "")
 
 
 def _text_of(value: object) -> str:

@@ -286,7 +286,7 @@ class Scanner:
                 return (yield from self._other(mark, char))
         if closing or name not in self._hidden or (self._code.shows_block and not exact):
             return (yield from self._rest_of_tag(mark, char))
-        if self._code.may_be_span and not exact:
+        if self._code.may_be_span:
             return (yield from self._rest_of_hidden(mark, char))
         return (yield from self._open_hidden(mark, char))
 

@@ -1,5 +1,7 @@
 """Speech that cannot ping, and makes Slack fetch nothing that nobody named. Pure; code stays as it is.
 
+Entities become characters first, so that none of them hides what Slack would resolve.
+
 The model's text is not trusted to leave people alone: what Slack would resolve is broken by an invisible
 space. Those in `keep` may be mentioned: the owners, so that a sentence can call one. A model could call them,
 too, if it were talked into it; but whoever can do that stands in the same channel and may mention them there.
@@ -14,6 +16,7 @@ from dataclasses import dataclass, replace
 from daemon.engine.writable import writable
 from daemon.mind.links import LETTER, Link, links
 from daemon.slack.code_spans import Plain, plain
+from daemon.slack.entities import decoded, decoded_so_far
 
 Named = Callable[[str], bool]
 """Has anybody named this host?"""
@@ -73,7 +76,7 @@ def mention(person: str) -> str:
 
 def quiet(text: str, keep: Set[str] = NOBODY, named: Named = any_host) -> str:
     """The whole text, unable to ping anybody but those in `keep`, in characters that Slack takes."""
-    text = writable(text)
+    text = writable(decoded(text))
     return _applied(text, _edits(text, plain(text).text, keep, named))
 
 
@@ -82,7 +85,7 @@ def quiet_so_far(text: str, keep: Set[str] = NOBODY, named: Named = any_host) ->
 
     But for one case: of an address without a scheme the first word may have been shown before its first dot.
     """
-    text = writable(text)
+    text = writable(decoded_so_far(text))
     known = plain(text)
     edits = _edits(text, known.text, keep, named)
     possible = [*edits, *_edits(text, known.maybe, keep, named)]
