@@ -168,6 +168,8 @@ class Code:
     def _tag(self, mark: Mark) -> list[Token]:
         """A tag of ours: text in code, but in a private section."""
         is_private = mark.name in self._hidden
+        if self._within and not (is_private and mark.closing and self._within == 1):
+            return self._within_private(mark, is_private=is_private)
         begins_private = mark.exact and is_private and not mark.closing
         counts = bool(self._within) or (mark.exact and not self._section)
         if self._in_block and not (counts or begins_private):
@@ -181,6 +183,14 @@ class Code:
             return decided
         # another section: whatever was open in this one is closed
         return [*self.give_up(), *self._real(mark)]
+
+    def _within_private(self, mark: Mark, *, is_private: bool) -> list[Token]:
+        """A tag of ours in a private section, which stays open: what is code there stays code."""
+        self.at_start = False
+        if not is_private:
+            return self._after_kept(mark)
+        self._enter_or_leave(mark)
+        return [*self.give_up(), mark]
 
     def _hold(self, mark: Mark) -> list[Token]:
         """Keep back a tag of ours in a block of code that may not be one."""
@@ -262,8 +272,8 @@ class Code:
     def _real(self, mark: Mark) -> list[Token]:
         """A mark that counts: what comes after it is another text."""
         public = mark.kind == "tag" and mark.name not in self._hidden
-        if mark.kind == "tag":
-            self.is_marked = self.is_marked or mark.exact
+        if mark.exact and not self._within:
+            self.is_marked = True
         if public and not self._within:
             self._begin_or_end(mark)
         elif mark.kind == "tag" and not public:

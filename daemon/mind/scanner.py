@@ -43,7 +43,7 @@ BARS = frozenset("|\uff5c")
 """`<|name|>` is a control token of a model's format, as in harmony."""
 SUFFIX_SIGNS = frozenset("-0123456789")
 """What may stand in a suffix, besides letters."""
-SLIP = r"[-_.:][a-z]?\d?"
+SLIP = r"(?:-|[-_.](?:[a-z]\d?|\d))"
 """Half of a suffix, or another one."""
 COMMENT, COMMENT_ENDS = "<!--", "-->"
 TAG_SIGNS = frozenset("_:.-")
@@ -291,18 +291,16 @@ class Scanner:
         return (yield from self._open_hidden(mark, char))
 
     def _stray(self, mark: Mark, char: str) -> Reader:
-        """A tag of ours without the suffix, where others have it: text, if it has its last bracket or not."""
+        """A tag of ours without the suffix, where others have it; what stands behind its name is text."""
         held = mark.raw
-        while char not in ENDS and char != "\n" and len(held) < LONGEST:
+        while mark.closing and (char.isspace() or char in GAPS) and len(held) < LONGEST:
             held += char
             char = yield
         if char in CLOSERS:
             self._emit(replace(mark, raw=held + char))
             return (yield)
-        if mark.closing:
+        if char or mark.closing:
             self._emit(replace(mark, raw=held, broken=True))
-        elif char:
-            self._emit(held)
         return char
 
     def _rest_of_tag(self, mark: Mark, char: str) -> Reader:

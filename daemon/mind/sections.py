@@ -293,6 +293,8 @@ class Sections:
         if self._here.kind == "section" and self._here.name == mark.name:
             self._frames.pop()
             self._kept.add(self._remembered(mark))
+        elif self._here.name in self._private:
+            self._kept.add(mark.raw)
 
     def _remembered(self, mark: Mark) -> str:
         """Return how a tag of ours that counts is remembered: with the suffix, if there is one."""

@@ -10,7 +10,7 @@ import sys
 from random import Random
 
 from daemon.mind.sections import Sections
-from daemon.mind.tags import PRIVATE, SAY, TAGS
+from daemon.mind.tags import BARE, PRIVATE, SAY, TAGS, SectionTags
 
 SECRET = "S3CRET"
 NAMES = ("think", "Thinking", "thought", "reasoning", "antThinking", "seed:think", "scratchpad", "reflection")
@@ -54,9 +54,23 @@ PROSE = (
     "\n```html\n<aside id='x'>at the side</aside>\n```\n",
     *("`<think>` ", "`code` ", "``a`b`` ", "~ ", "- ", "i <| f ", "(a) ", "a > b ", "</b> ", "< ", "[", "` "),
 )
+K7 = SectionTags(suffix="k7")
+FORMAT = (
+    *("`<say>` ", "`</say>` ", "`<aside>a</aside>` ", "`<say-k7>` ", "`</say-k7>` ", "`<mood>calm</mood>` "),
+    "\n```xml\n<Response><Say>Hi</Say><Say>Ho</Say></Response>\n```\n",
+    "\n```\n<aside>a</aside>\n<say>b</say>\n<mood>c</mood>\n```\n",
+    "\n~~~\n<next>x</next>\n~~~\n",
+)
+"""What may be said about the format of answers in any of them."""
+IN_PROSE = (
+    *("<say>Hi</say> ", "<Say> ", "<mood> ", "<next>x</next> ", "<aside>a</aside> ", "</aside> ", "</say>, "),
+    *("<say-k8> ", "</SAY>. ", "<Response>x</Response> ", "&lt;say&gt; ", "<next "),
+)
+"""The same, where tags have the suffix: without it they are words."""
 MARKS = re.compile(
     r"<\s*/?\s*(?:think|thought|reason|aside|say|mood|scratch)|\[/?think\]|<\|\w+\|>|\*\*aside", re.I
 )
+OWN = re.compile(r"<\s*/?\s*(?:say|aside|mood)\b")
 BLOCK = re.compile(r"^```html$.*?(?:^```$|\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`\n])\1(?!`)")
 
@@ -113,14 +127,49 @@ def answer(random: Random) -> str:
     return whole[: random.randint(0, len(whole))] if breaks_off else whole
 
 
+def about(random: Random, *, marked: bool) -> str:
+    """Words about the format, in prose and in code."""
+    pieces = [piece for piece in PROSE if piece != "` "] + [*FORMAT] * 3
+    if marked:
+        pieces += [*IN_PROSE] * 2
+    said = "".join(random.choices(pieces, k=random.randint(1, 8)))
+    return f"Well: {said.replace('it`s', 'it is')}\nThat is all."
+
+
+def garbled(seed: int) -> str | None:
+    """What is lost of an answer about the format, with the suffix or without, at some cut; or None."""
+    random = Random(seed)
+    marked = random.random() < 0.7
+    tags = K7 if marked else BARE
+    words = about(random, marked=marked)
+    parts = [tags.wrapped("aside", f"{SECRET} {about(random, marked=marked)}"), tags.wrapped(SAY, words)]
+    parts.append(tags.wrapped("mood", "calm"))
+    text = random.choice(["", "\n", "\n\n"]).join(parts)
+    coming = Sections(TAGS, PRIVATE, K7)
+    at, shown = 0, ""
+    while at < len(text):
+        size = random.choice([1, 1, 2, 3, 7, 40])
+        coming.feed(text[at : at + size])
+        at += size
+        shown = coming.said(SAY)
+        if not words.startswith(shown):
+            return f"{seed}: {shown!r} was shown of {text!r}"
+    coming.end()
+    if coming.said(SAY) != words or (marked and coming.kept != text):
+        return f"{seed}: it reads {coming.said(SAY)!r} of {text!r}"
+    return None
+
+
 def problem(seed: int) -> str | None:
-    """What goes wrong with this answer at some cut, or None."""
+    """What goes wrong with this answer at some cut, or None; a third have the suffix in their tags."""
     random = Random(seed)
     text = answer(random)
-    once = Sections(TAGS, PRIVATE)
+    if seed % 3 == 0:
+        text = OWN.sub(r"\g<0>-k7", text)
+    once = Sections(TAGS, PRIVATE, K7)
     once.feed(text)
     once.end()
-    cut = Sections(TAGS, PRIVATE)
+    cut = Sections(TAGS, PRIVATE, K7)
     at, shown = 0, ""
     while at < len(text):
         size = random.choice([1, 1, 2, 3, 7, 40])
@@ -148,7 +197,7 @@ def leaks(shown: str) -> str:
 
 def main(count: int) -> int:
     """Tries so many answers; prints what went wrong."""
-    wrong = [found for seed in range(count) if (found := problem(seed))]
+    wrong = [found for seed in range(count) for found in (problem(seed), garbled(seed)) if found]
     print(f"{count} answers at the gate  {len(wrong)} went wrong", *wrong[:5], sep="\n    ")
     return bool(wrong)
 

@@ -20,7 +20,7 @@ from daemon.slack.quiet import quiet, quiet_so_far
 from daemon.slack.text import readable
 from daemon.slack.words import stops
 from rehearsal.claude.asked import MESSAGE, RESULT
-from tests.mind.gate import problem
+from tests.mind.gate import K7, garbled, problem
 from tests.soak import later, shared
 
 SIZE = 100_000
@@ -372,7 +372,8 @@ def test_a_choice_is_read_behind_thoughts_of_any_kind() -> None:
 
 @pytest.mark.parametrize("share", shared(range(4), 4))
 def test_a_share_of_the_fuzz(share: int) -> None:
-    found = [problem(seed) for seed in range(share * SHARE // 4, (share + 1) * SHARE // 4)]
+    seeds = range(share * SHARE // 4, (share + 1) * SHARE // 4)
+    found = [one for seed in seeds for one in (problem(seed), garbled(seed))]
     assert [one for one in found if one] == []
 
 
@@ -394,8 +395,15 @@ def entry(name: str, text: str) -> Entry[ModelCall]:
 
 
 def stream(text: str) -> None:
-    coming = Sections(TAGS, PRIVATE)
-    coming.feed("<say>")
+    streamed(text, Sections(TAGS, PRIVATE), "<say>")
+
+
+def stream_marked(text: str) -> None:
+    streamed(text, Sections(TAGS, PRIVATE, K7), "<say-k7>")
+
+
+def streamed(text: str, coming: Sections, begins: str) -> None:
+    coming.feed(begins)
     for at in range(0, len(text), 64):
         coming.feed(text[at : at + 64])
         coming.said(SAY)
@@ -414,6 +422,15 @@ def paged(text: str) -> None:
 
 
 HOSTILE = [
+    "</say>",
+    "<say>\n",
+    "`<next>",
+    "<aside> `",
+    "```\n<say>\n",
+    "```\n</say>",
+    "<say-k7> ",
+    "&amp;",
+    "&#1",
     "< ",
     "<\n",
     "<",
@@ -455,6 +472,7 @@ ALONE = ["<", "</", "<aside", "<say", "`<think>", '"a":', "<message", "analysis"
 ALONE += ['<result of="a">', '<m from="x">']
 WORK: list[Callable[[str], object]] = [
     stream,
+    stream_marked,
     spoken,
     choose,
     json_sections,
@@ -471,7 +489,7 @@ WORK: list[Callable[[str], object]] = [
 ]
 
 
-DEAR = (stream, spoken, choose)
+DEAR = (stream, stream_marked, spoken, choose)
 """What the quick ones of `make test` are tried for, too."""
 
 

@@ -17,7 +17,8 @@ async def test_a_dm_is_answered_in_its_thread_with_one_post(stage: Stage) -> Non
     ]
     kinds = [entry.kind for entry in stage.entries() if entry.kind not in ("text", "caught-up", "read-on")]
     assert kinds == [
-        *("journal-named", "life-began", "name-taken", "thread", "message", "texts", "turn-began", "claim"),
+        *("journal-named", "tag-suffix", "life-began"),
+        *("name-taken", "thread", "message", "texts", "turn-began", "claim"),
         "transition",
         *("speech", "speech-started", "model-call", "spoken", "transition", "turn-ended"),
     ]
@@ -44,7 +45,9 @@ async def test_a_mention_is_answered_once_though_it_comes_as_two_events(stage: S
 async def test_a_channel_message_without_a_mention_leaves_no_trace(stage: Stage) -> None:
     ts = await stage.say("alice", GENERAL, "Lunch, anyone?")
     assert await stage.answers(GENERAL, ts) == []
-    assert sorted(entry.kind for entry in stage.entries()) == [*("caught-up", "journal-named", "life-began")]
+    assert sorted(entry.kind for entry in stage.entries()) == [
+        *("caught-up", "journal-named", "life-began", "tag-suffix")
+    ]
 
 
 async def test_a_follow_up_needs_no_mention_and_may_be_met_with_silence(stage: Stage) -> None:

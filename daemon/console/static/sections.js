@@ -1,16 +1,23 @@
 // A model's raw answer, split at its tags, whatever they are called.
 
 const GIVEN = `(?:\\s+[\\w:-]+="[^"]*")*\\s*`;
-const SECTION = new RegExp(`<([a-z][\\w-]{0,40})${GIVEN}(?:/>|>([\\s\\S]*?)(?:</\\1\\s*>|$))`, "gi");
+const tagged = (name) => new RegExp(`<(${name})${GIVEN}(?:/>|>([\\s\\S]*?)(?:</\\1\\s*>|$))`, "gi");
+const SECTION = tagged("[a-z][\\w-]{0,40}");
+/** A section of the soul's own, whose tag has the suffix of its installation: `<say-k7>`. */
+const MARKED = tagged("(?:aside|say|mood|next|learned)-[a-z]\\d");
 
-/** [{tag, text}]; text outside of any tag has the tag "". An unclosed section goes to the end. */
+/**
+ * [{tag, text}]; text outside of any tag has the tag "". An unclosed section goes to the end. Where a section's tag
+ * has the suffix, all others are words.
+ */
 export function sections(raw) {
   const found = [];
   let end = 0;
   const add = (tag, text = "") => text.trim() && found.push({ tag, text: text.trim() });
-  for (const match of raw.matchAll(SECTION)) {
+  const marked = [...raw.matchAll(MARKED)];
+  for (const match of marked.length ? marked : raw.matchAll(SECTION)) {
     add("", raw.slice(end, match.index));
-    add(match[1], match[2]);
+    add(marked.length ? match[1].split("-")[0].toLowerCase() : match[1], match[2]);
     end = match.index + match[0].length;
   }
   add("", raw.slice(end));
