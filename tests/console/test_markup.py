@@ -144,6 +144,11 @@ async def test_a_raw_answer_is_split_at_its_tags_whatever_they_are(tmp_path: Pat
             ["say", "Yes."],
             ["mood", "neutral"],
         ],
+        "<aside-k7>hm</aside-k7>\n<say-k7>As <say>Hi</say>, <mood>x</mood></say-k7><mood-k7>calm</mood-k7>": [
+            ["aside", "hm"],
+            ["say", "As <say>Hi</say>, <mood>x</mood>"],
+            ["mood", "calm"],
+        ],
         "plain": [["", "plain"]],
         "before <why>because": [["", "before"], ["why", "because"]],
     }

@@ -36,6 +36,15 @@ SAID = {
     "in a branch's task": ("<spawn-thread><ada-response>No.</ada-response></spawn-thread>", ""),
     "in code alone": ("```\n<ada-response>No.</ada-response>\n```", ""),
     "of another model's thoughts": ("<ada-response><think>No.</think>Yes.</ada-response>", "Yes."),
+    "about sections in code": (
+        "<ada-response>`<say>`, `<aside>a</aside>`:\n```\n<say>b</say>\n<next>c</next>\n```\n</ada-response>",
+        "`<say>`, `<aside>a</aside>`:\n```\n<say>b</say>\n<next>c</next>\n```",
+    ),
+    "about itself in code": (
+        "<ada-response>`</ada-response>` ends, `<thought>` hides:\n```\n<ada-response>a</ada-response>\n"
+        "<send>b</send>\n```\n</ada-response><thought>No.</thought>",
+        "`</ada-response>` ends, `<thought>` hides:\n```\n<ada-response>a</ada-response>\n<send>b</send>\n```",
+    ),
     "not at all": ("Nothing is said here.", ""),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, ContextCleared, Heard, MoodChanged, TurnBegan, TurnEnded
 from daemon.soul.past import PIECE, Past, Pasts
+from daemon.soul.tag_suffix import draw_suffix
 from tests.clock import FakeClock
 from tests.soul.spending import called
 
@@ -121,6 +123,24 @@ async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -
     said = await life.think("yes")
     await life.write(TurnEnded(outcome="completed", keep=(said,)), began.seq)
     assert list(now(life, pasts).heard) == [heard]
+
+
+async def test_answers_are_shown_with_the_suffix_as_of_the_seq(life: Life) -> None:
+    """An execution of before the draw sees bare tags, a later one the same answers with marked ones."""
+    pasts = Pasts(life.journal)
+    answer = called(name="pipeline", text="<aside>Hm.</aside><say>Yes.</say>")
+    began = await life.begin()
+    said = await life.write(answer)
+    await life.write(TurnEnded(outcome="completed", keep=(said.seq,)), began.seq)
+    before = life.journal.last() + 1
+    bare, marked = "<aside>Hm.</aside><say>Yes.</say>", "<aside-{0}>Hm.</aside-{0}><say-{0}>Yes.</say-{0}>"
+    assert [memory.content for memory in now(life, pasts).kept] == [bare]
+    await draw_suffix(life.journal)
+    await draw_suffix(life.journal)
+    drawn = pasts.suffix.as_of(life.journal.last() + 1)
+    assert re.fullmatch("[a-z][0-9]", drawn)
+    assert [memory.content for memory in now(life, pasts).kept] == [marked.format(drawn)]
+    assert [memory.content for memory in pasts.of(THREAD, before).kept] == [bare]
 
 
 async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:

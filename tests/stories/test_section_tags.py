@@ -1,0 +1,77 @@
+"""The tags of sections: marked once for an installation, named in each prompt; bare ones are words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.stage import ALICE, Stage, reply
+
+
+def suffix(stage: Stage) -> str:
+    """What the tags end with, as it was drawn."""
+    [drawn] = stage.entries("tag-suffix")
+    return str(drawn.event.suffix)
+
+
+def marked(stage: Stage, said: str) -> str:
+    """An answer in the form that it is asked for."""
+    mark = suffix(stage)
+    return (
+        f"<aside-{mark}>Private thoughts.</aside-{mark}>\n<say-{mark}>{said}</say-{mark}>\n"
+        f"<mood-{mark}>neutral</mood-{mark}>"
+    )
+
+
+def system(stage: Stage) -> str:
+    """The system text of the last request."""
+    return str(stage.model.requests[-1]["system"])
+
+
+async def test_the_prompt_names_the_tags_with_the_suffix_that_was_drawn_once(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Do you like tea?")
+    drawn = suffix(stage)
+    asked = stage.asked()[-1]
+    for tag in ("aside", "say", "mood"):
+        assert f"<{tag}-{drawn}>" in asked
+        assert f"<{tag}>" not in asked
+    assert f"`<say-{drawn}>` and `</say-{drawn}>`" in system(stage)
+    assert "<say>" not in system(stage)
+    await stage.sleep()
+    await stage.wake()
+    await stage.say("alice", ALICE, "And coffee?", ts)
+    assert suffix(stage) == drawn, "it is drawn once"
+    assert [call.event.suffix for call in stage.entries("model-call")][-1] == drawn
+
+
+async def test_an_earlier_answer_is_shown_with_marked_tags_though_it_came_with_bare_ones(
+    stage: Stage,
+) -> None:
+    stage.model.say(reply("Tea is fine."))
+    ts = await stage.say("alice", ALICE, "Do you like tea?")
+    stage.model.say(marked(stage, "Coffee, too."))
+    await stage.say("alice", ALICE, "And coffee?", ts)
+    assert await stage.answers(ALICE, ts) == ["Tea is fine.", "Coffee, too."]
+    await stage.say("alice", ALICE, "And mate?", ts)
+    own = [text for role, text in stage.prompt() if role == "assistant"]
+    assert own == [marked(stage, "Tea is fine."), marked(stage, "Coffee, too.")]
+
+
+TWIML = (
+    "A `<say>` element, in TwiML:\n```xml\n<Response><Say>Hi</Say><Say>Ho</Say></Response>\n```\n"
+    "Mine are <say>…</say>, <next> and <aside>; HTML has </aside>."
+)
+
+
+@pytest.mark.parametrize("chunk", [7, 1_000])
+async def test_an_answer_about_the_format_arrives_whole(stage: Stage, chunk: int) -> None:
+    stage.model.say(marked(stage, TWIML), chunk=chunk)
+    ts = await stage.say("alice", ALICE, "How does one write a <say> element?")
+    assert await stage.answers(ALICE, ts) == [TWIML]
+    assert len(stage.asked()) == 1
+
+
+@pytest.mark.parametrize("chunk", [3, 1_000])
+async def test_an_entity_outside_code_is_read_as_its_character(stage: Stage, chunk: int) -> None:
+    stage.model.say(marked(stage, "AT&amp;T, `AT&amp;T` and &lt;/say&gt;"), chunk=chunk)
+    ts = await stage.say("alice", ALICE, "Which company?")
+    assert await stage.answers(ALICE, ts) == ["AT&T, `AT&amp;T` and </say>"]
