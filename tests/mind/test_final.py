@@ -43,7 +43,8 @@ SAID = {
     "about itself in code": (
         "<ada-response>`</ada-response>` ends, `<thought>` hides:\n```\n<ada-response>a</ada-response>\n"
         "<send>b</send>\n```\n</ada-response><thought>No.</thought>",
-        "`</ada-response>` ends, `<thought>` hides:\n```\n<ada-response>a</ada-response>\n<send>b</send>\n```",
+        "`</ada-response>` ends, `<thought>` hides:\n```\n<ada-response>a</ada-response>\n"
+        "<send>b</send>\n```",
     ),
     "not at all": ("Nothing is said here.", ""),
 }

@@ -16,6 +16,7 @@ from config import Settings
 from daemon.app import Awake, awake
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
+from daemon.mind.tags import SectionTags
 from daemon.ports import Open
 from daemon.process import Process
 from rehearsal.claude.understudy import Understudy
@@ -192,6 +193,12 @@ class Stage:
         """The words that the model should not have been sent, but was."""
         sent = str([*self.model.requests]).casefold()
         return [word for word in UNSENT if word in sent]
+
+    @property
+    def tags(self) -> SectionTags:
+        """How the tags of sections are written in this installation."""
+        [drawn] = self.entries("tag-suffix")
+        return SectionTags(suffix=drawn.event.suffix)
 
     def asked(self) -> list[str]:
         """What the model was asked last, as one text a request."""

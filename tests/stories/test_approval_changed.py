@@ -250,7 +250,7 @@ async def test_what_was_said_once_is_remembered_once(stage: Stage) -> None:
     await stage.wake()
     stage.model.say(reply("Fine."))
     await stage.say("alice", GENERAL, f"{ME} and now?", ts)
-    assert stage.asked()[-1].count("<say>May I?</say>") == 1
+    assert stage.asked()[-1].count(stage.tags.wrapped("say", "May I?")) == 1
 
 
 async def test_what_people_said_to_it_is_known_after_a_restart(stage: Stage) -> None:

@@ -75,7 +75,7 @@ async def test_what_people_have_read_of_a_final_answer_stays_when_it_is_stopped(
     assert await stage.answers(ALICE, ts) == ["One, two, …"]
     stage.model.say(reply("Three."))
     await stage.say("alice", ALICE, "And then?", ts)
-    assert "<say>One, two, …</say>" in stage.asked()[-1], "it knows how far it came"
+    assert stage.tags.wrapped("say", "One, two, …") in stage.asked()[-1], "it knows how far it came"
 
 
 async def test_so_it_does_when_a_plan_comes_after_it(stage: Stage) -> None:

@@ -7,19 +7,11 @@ import pytest
 from tests.stories.stage import ALICE, Stage, reply
 
 
-def suffix(stage: Stage) -> str:
-    """What the tags end with, as it was drawn."""
-    [drawn] = stage.entries("tag-suffix")
-    return str(drawn.event.suffix)
-
-
 def marked(stage: Stage, said: str) -> str:
     """An answer in the form that it is asked for."""
-    mark = suffix(stage)
-    return (
-        f"<aside-{mark}>Private thoughts.</aside-{mark}>\n<say-{mark}>{said}</say-{mark}>\n"
-        f"<mood-{mark}>neutral</mood-{mark}>"
-    )
+    tags = stage.tags
+    sections = {"aside": "Private thoughts.", "say": said, "mood": "neutral"}
+    return "\n".join(tags.wrapped(tag, text) for tag, text in sections.items())
 
 
 def system(stage: Stage) -> str:
@@ -29,7 +21,7 @@ def system(stage: Stage) -> str:
 
 async def test_the_prompt_names_the_tags_with_the_suffix_that_was_drawn_once(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Do you like tea?")
-    drawn = suffix(stage)
+    drawn = stage.tags.suffix
     asked = stage.asked()[-1]
     for tag in ("aside", "say", "mood"):
         assert f"<{tag}-{drawn}>" in asked
@@ -39,7 +31,7 @@ async def test_the_prompt_names_the_tags_with_the_suffix_that_was_drawn_once(sta
     await stage.sleep()
     await stage.wake()
     await stage.say("alice", ALICE, "And coffee?", ts)
-    assert suffix(stage) == drawn, "it is drawn once"
+    assert stage.tags.suffix == drawn, "it is drawn once"
     assert [call.event.suffix for call in stage.entries("model-call")][-1] == drawn
 
 

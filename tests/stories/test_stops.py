@@ -134,7 +134,7 @@ async def test_a_stop_of_an_ordinary_answer_closes_it_too(
     stage.model.say(reply("Six."))
     await stage.say("alice", ALICE, "And then?", ts)
     assert await stage.answers(ALICE, ts) == [read, "Six."]
-    assert f"<say>{read}</say>" in stage.asked()[-1], "it knows how far it came"
+    assert stage.tags.wrapped("say", read) in stage.asked()[-1], "it knows how far it came"
     assert "Private thoughts" not in stage.asked()[-1]
 
 
