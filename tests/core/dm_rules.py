@@ -112,8 +112,8 @@ FORGOTTEN = (
     rule(
         "what a DM has at hand is made anew when any of it is forgotten",
         "soul/dms.py",
-        "self._at_hand = dict[int, Memory | None]()",
-        'self._at_hand: dict[int, Memory | None] = getattr(self, "_at_hand", {})',
+        "self._at_hand = dict[tuple[int, str], Memory | None]()",
+        'self._at_hand: dict[tuple[int, str], Memory | None] = getattr(self, "_at_hand", {})',
         f"{GONE}test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations",
     ),
     rule(

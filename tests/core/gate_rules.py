@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.mutant import rule
 
 THOUGHTS = "tests/stories/test_thoughts.py::"
+TAGS = "tests/stories/test_section_tags.py::"
 HALVES = "tests/stories/test_halves.py::"
 
 GATE = (
@@ -63,6 +64,34 @@ GATE = (
         "if self._heard and not text:",
         "if False:",
         f"{THOUGHTS}test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once",
+    ),
+    rule(
+        "tags: from the first with the suffix on, bare ones are words",
+        "mind/scanner.py",
+        'if kind != "tag" or exact or not self._code.is_marked:',
+        "if True:",
+        f"{TAGS}test_an_answer_about_the_format_arrives_whole[7]",
+    ),
+    rule(
+        "tags: an earlier answer is shown with the suffix",
+        "mind/recall.py",
+        "return Answer(cast(Entry[ModelCall], entry), suffix).kept",
+        "return Answer(cast(Entry[ModelCall], entry)).call.event.text",
+        f"{TAGS}test_an_earlier_answer_is_shown_with_marked_tags_though_it_came_with_bare_ones",
+    ),
+    rule(
+        "tags: an execution has the suffix as of its begin",
+        "soul/tag_suffix.py",
+        "if self._drawn is None or self._drawn.seq >= before:",
+        "if self._drawn is None:",
+        "tests/soul/test_past.py::test_answers_are_shown_with_the_suffix_as_of_the_seq",
+    ),
+    rule(
+        "an entity outside code is said as its character",
+        "slack/quiet.py",
+        "text = writable(decoded(text))",
+        "text = writable(text)",
+        f"{TAGS}test_an_entity_outside_code_is_read_as_its_character[1000]",
     ),
     rule(
         "halves of characters never reach a request",

@@ -68,8 +68,8 @@ MUTANTS: tuple[Mutant, ...] = (
     rule(
         "a body reads the owner's texts as of its first begin",
         "soul/voice.py",
-        "return self.world.texts.read(sha).event.text",
-        "return self.world.texts._good[name]",
+        "text = self.world.texts.read(sha).event.text",
+        "text = self.world.texts._good[name]",
         "edited",
     ),
     rule(

@@ -20,12 +20,15 @@ def system(stage: Stage) -> str:
 
 
 async def test_the_prompt_names_the_tags_with_the_suffix_that_was_drawn_once(stage: Stage) -> None:
+    with (stage.words / "prompts" / "mood.md").open("a") as mood:
+        mood.write("Show it in `<mood>` alone.")
     ts = await stage.say("alice", ALICE, "Do you like tea?")
     drawn = stage.tags.suffix
     asked = stage.asked()[-1]
     for tag in ("aside", "say", "mood"):
         assert f"<{tag}-{drawn}>" in asked
         assert f"<{tag}>" not in asked
+    assert f"Show it in `<mood-{drawn}>` alone." in asked, "in any text of the owner's"
     assert f"`<say-{drawn}>` and `</say-{drawn}>`" in system(stage)
     assert "<say>" not in system(stage)
     await stage.sleep()
