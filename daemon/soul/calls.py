@@ -36,9 +36,9 @@ class Wanted:
 
     `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
     names of the owner's texts that were read so far, `people` the ids of those who are answered, `suffix`
-    that of the tags in it. The first of the `stop_sequences` ends the answer. With `partial` an answer that broke off is an answer. Without
-    `private`, the private sections of earlier answers are left out. With a `ledger` it is part of a reading,
-    and its bounds hold, but for the `last` call.
+    that of the tags in it. The first of the `stop_sequences` ends the answer. With `partial` an answer that
+    broke off is an answer. Without `private`, the private sections of earlier answers are left out. With a
+    `ledger` it is part of a reading, and its bounds hold, but for the `last` call.
     """
 
     name: str
