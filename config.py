@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from dotenv import dotenv_values
 
-from daemon.claude.models import BY_ID, ModelTable
+from daemon.claude.models import BY_ID, ModelTable, is_listed
 from daemon.errors import ConfigError
 from daemon.limits import (
     DAY,
@@ -31,6 +31,7 @@ from daemon.limits import (
 )
 from daemon.misspelt import Unread, unread, unreadable
 from daemon.price import FREE, Price
+from daemon.private import CAPABILITIES
 from daemon.recipe import Recipes
 from daemon.setting import (
     count,
@@ -196,6 +197,9 @@ class Settings:
             raise ConfigError("\n".join(wrong))
         if "anthropic_base_url" in values:
             values.setdefault("anthropic_api_key", DUMMY_KEY)
+            chosen = values.get("claude_model")
+            if chosen and not is_listed(chosen):  # a local server has this one, and none of Claude's
+                values.setdefault("claude_model_fast", chosen)
         settings = cls(**values)
         if settings.claude == "real":
             settings.check_prices()
@@ -226,6 +230,11 @@ class Settings:
         named = [getattr(self, key) for key in MODELS.values()]
         named += [name for name in self.rlm_models if name not in MODELS]
         return tuple(dict.fromkeys(filter(None, named)))
+
+    @property
+    def named_models(self) -> Mapping[str, Sequence[str]]:
+        """The settings that name each of these models."""
+        return {name: self._naming(name) for name in self.model_names}
 
     def _naming(self, model: str) -> list[str]:
         """The settings that name this model."""
@@ -283,6 +292,11 @@ class Settings:
     def journal_path(self) -> Path:
         """The journal; a rehearsed workspace has one of its own."""
         return self._in_home("journal.db")
+
+    @property
+    def kept_path(self) -> Path:
+        """Where it is kept what the models of servers can do."""
+        return self.soul_home / CAPABILITIES
 
     @property
     def processes_path(self) -> Path:

@@ -52,6 +52,7 @@ from daemon.server import BODY, address, bind, roomy, serving
 from daemon.services import Services
 from daemon.slack.surface import Slack
 from daemon.soul.alarm import watch
+from daemon.soul.backend_watch import BackendWatch
 from daemon.soul.budget import Budget
 from daemon.soul.deleter import Deleter
 from daemon.soul.eraser import Clear, Eraser
@@ -149,6 +150,7 @@ async def awake(
         show(app, services, files)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
+        await _look_up(stack, services)
         world = await _world(stack, services, own, processes or processes_of(services, own), sandbox)
         secret = replace(settings, console_token=credentials.token)
         worker = await _at_work(stack, secret, world, grace, slack, clearing(settings, rehearsal, here))
@@ -202,6 +204,12 @@ async def _services(
         thinking=Thinking(),
         library=library,
     )
+
+
+async def _look_up(stack: AsyncExitStack, services: Services) -> None:
+    """Begin to look up what the model's server can do. Raises ConfigError where it lacks a model."""
+    watch = BackendWatch(services.claude, services.journal, services.budget, services.texts, services.clock)
+    await (await stack.enter_async_context(watch)).checked()
 
 
 async def _world(

@@ -10,6 +10,8 @@ from typing import Protocol
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from config import Settings
+from daemon.claude.backend import Backend
+from daemon.claude.capability_file import CapabilityFile
 from daemon.claude.client import Claude, Tried
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
@@ -41,8 +43,16 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
     models = models_of(settings)
     if settings.claude == "real":
         key, url = settings.anthropic_api_key, settings.anthropic_base_url
-        table = settings.table
-        return Claude(api_key=key, base_url=url, models=models, clock=clock, table=table, tried=tried)
+        table, backend = settings.table, Backend(settings.named_models, CapabilityFile(settings.kept_path))
+        return Claude(
+            api_key=key,
+            base_url=url,
+            models=models,
+            clock=clock,
+            table=table,
+            tried=tried,
+            backend=backend,
+        )
     return Claude(
         api_key="rehearsal",
         base_url=here,

@@ -15,6 +15,8 @@ TOKEN = "console-token"
 """The file in the home with the token of the page."""
 JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
 """The files of journals, and of what is kept beside them."""
+CAPABILITIES = "model-capabilities.json"
+"""The file in it with what the models of servers can do."""
 PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
 """What opens the page, and where it is: files, and folders of files."""
 READS = "reads"
@@ -83,7 +85,8 @@ def journals(home: Path) -> list[Path]:
 
 def owned(home: Path) -> list[Path]:
     """All that the daemon makes at the top of its home, but for folders of other things."""
-    return [*journals(home), *sorted(path for pattern in PAGE for path in home.glob(pattern))]
+    patterns = (*PAGE, f"{CAPABILITIES}*")
+    return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
 def files(home: Path) -> list[Path]:

@@ -152,6 +152,11 @@ class Availability:
         return list(self._failing.values())
 
     @property
+    def is_busy(self) -> bool:
+        """True while a request is on its way."""
+        return bool(self._attempts)
+
+    @property
     def slow(self) -> Sequence[Slow]:
         """The slow ones; a call whose first word is late already counts before it has come."""
         for attempt in sorted(self._attempts, key=attrgetter("sent")):

@@ -19,11 +19,13 @@ from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
 from daemon.claude.availability import Availability
+from daemon.claude.backend import Backend
+from daemon.claude.capabilities import Capabilities, Schema
 from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, detail, failure, whole
 from daemon.claude.model_api import ModelAPI
 from daemon.claude.models import Model, ModelTable, cost
 from daemon.claude.patience import Patience, Stopped
-from daemon.claude.request import formed, plain, request, with_room
+from daemon.claude.request import formed, held, plain, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
 from daemon.claude.streamed import CHARACTERS, FULL, Answer
@@ -58,7 +60,7 @@ class Claude:
 
     `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
     stands before the loopback. `tried` is told of each try that failed, in place of the log. `api` is another
-    one than Anthropic's at `base_url`.
+    one than Anthropic's at `base_url`. `backend` is what is known of the server there.
     """
 
     def __init__(
@@ -73,10 +75,12 @@ class Claude:
         table: ModelTable | None = None,
         tried: Tried | None = None,
         api: ModelAPI | None = None,
+        backend: Backend | None = None,
     ) -> None:
         self._models = dict(models)
         self._table = table or ModelTable()
-        self._windows = Windows(self._table)
+        self.backend = backend or Backend()
+        self._windows = Windows(self._table, self.backend.window)
         self._key = api_key
         self._clock = clock
         self._tried = tried
@@ -86,9 +90,12 @@ class Claude:
         self._faults: dict[str, Fault] = {}
         """What is wrong with the account, as far as the log was told of it, by subject."""
         self.availability = Availability(clock)
+        is_elsewhere = bool(base_url or api) and not rehearsed
         if api is None:
             api = messages_api(api_key, base_url or ANTHROPIC, headers, trust_env=not rehearsed)
         self._api = api
+        if is_elsewhere:
+            self.backend.connect(api.server_look_up(), self._forget)
 
     async def __aenter__(self) -> Self:
         return self
@@ -128,6 +135,23 @@ class Claude:
         if role in get_args(Role):
             return self._models[cast(Role, role)]
         return role
+
+    def capabilities(self, role: Role | str) -> Capabilities:
+        """What the model of this role can do where it is served, as far as that was looked up."""
+        return self.backend.capabilities(self._named(role))
+
+    def _forget(self, model: str) -> None:
+        """Another model is served under this name: what was learnt of the one before is not true of it."""
+        self._formless.discard(model)
+        self._windows.forget(model)
+
+    def _schema_form(self, model: str) -> Schema:
+        """How this model is held to a schema."""
+        if model in self._formless:
+            return "prompt"
+        if self._table.model(model).structured:
+            return "format"
+        return self.backend.capabilities(model).schema or "prompt"
 
     def window(self, role: Role | str) -> int:
         """How many tokens the model of this role takes, prompt and answer together."""
@@ -173,9 +197,8 @@ class Claude:
         """
         began, name = self._clock.steady(), request["model"]
         tries: list[Answer] = []
-        sent = with_room(request, self._windows.answer(request))
-        if name in self._formless:
-            sent = plain(sent)
+        sent = held(with_room(request, self._windows.answer(request)), self._schema_form(name))
+        refused = False
         while not stop.is_set():
             hold()
             answer = self._api.begin(sent)
@@ -183,12 +206,13 @@ class Claude:
             with self.availability.trying(name, answer):
                 await self._try(sent, answer, hear, began + LONGEST, stop)
             if answer.failure == "bad-request" and formed(sent):
-                sent = plain(sent)
+                sent, refused = plain(sent), True
                 continue
             if answer.failure == TOO_LONG and self._leaves_room(sent):
                 sent = with_room(sent, self._windows.answer(sent))
                 continue
-            self._learn(request, sent, answer)
+            if refused and answer.complete:
+                self._learn_plain(name)
             wait = pause(answer, len(tries))
             if wait is not None and self._clock.steady() + wait - began >= LONGEST:
                 wait = None
@@ -207,12 +231,22 @@ class Claude:
         less = with_room(sent, self._windows.answer(sent))
         return less != sent and not self._windows.excess(less, sys.maxsize)
 
-    def _learn(self, asked: Mapping[str, Any], sent: Mapping[str, Any], answer: Answer) -> None:
+    def _learn_plain(self, name: str) -> None:
         """A model that answers only without the schema is asked without one, as long as we live."""
-        name, answered = asked["model"], answer.complete
-        if formed(asked) and not formed(sent) and answered and name not in self._formless:
+        if name not in self._formless:
             log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
             self._formless.add(name)
+
+    async def probe(self, request: Mapping[str, Any], form: Schema | None, stop: asyncio.Event) -> Reply:
+        """One try of a tiny call of the look-up, with its schema in this form.
+
+        It is not tried again, and its failure tells nothing of whether the model answers.
+        """
+        began, sent = self._clock.steady(), held(request, form)
+        answer = self._api.begin(sent)
+        answer.quiet = True
+        await self._try(sent, answer, None, began + LONGEST, stop)
+        return self._reply(request["model"], [answer], began)
 
     async def _rest(self, seconds: float, stop: asyncio.Event) -> None:
         with suppress(Stopped):
@@ -266,7 +300,10 @@ class Claude:
             answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
             if answer.failure == TOO_LONG:
                 self._windows.refused(request, whole(error))
-            self._complain(Fault(failure=answer.failure, model=request["model"]), detail(error, self._key))
+            if not answer.quiet:
+                self._complain(
+                    Fault(failure=answer.failure, model=request["model"]), detail(error, self._key)
+                )
 
     def _complain(self, fault: Fault, said: str) -> None:
         """Log a failure; a fault of the account once, with what to do, and not at each try."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import httpx2
 
+from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import Answer
 
 
@@ -31,6 +32,9 @@ class ModelAPI(Protocol):
 
     async def get(self, path: str, within: float) -> httpx2.Response:
         """Return what the API says of this path below its root (`models`), within so many seconds."""
+
+    def server_look_up(self) -> ServerLookUp:
+        """Return what asks this server for its models and its version."""
 
     async def close(self) -> None:
         """Give the connections back."""

@@ -136,6 +136,10 @@ class ModelTable:
             spec = replace(spec, price=self.prices[name], step=None, long=None)
         return spec
 
+    def guesses_window(self, name: str) -> bool:
+        """True if neither the list nor the owner says how much this model takes."""
+        return not is_listed(name) and name not in self.windows and "" not in self.windows
+
     def has_price(self, name: str) -> bool:
         """Whether it is known what this model costs."""
         return name in self.prices or is_listed(name)

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from daemon.claude.capabilities import Schema
 from daemon.claude.models import CHOSEN, SPOKEN, Model
 from daemon.engine.writable import writable, writable_value
 from daemon.memory import Memory, WorkingMemory
 
 WORDLESS = "…"
 """Stands where the API wants a user to say something and nobody has: it refuses empty text."""
+ANSWER_TOOL = "answer"
+"""The only tool of a request whose answer is held to a grammar: llama-server makes one for a forced tool."""
 EPHEMERAL = {"type": "ephemeral"}
 
 Block = dict[str, Any]
@@ -25,10 +28,8 @@ Message = dict[str, Any]
 def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The request that asks this model to go on from this memory: JSON, without `stream`.
 
-    The answer is held to `schema` where this model can be; elsewhere only the prompt asks for JSON.
+    It names the `schema` also where its model cannot be held to one: the client sees to that (`held`).
     """
-    if not spec.structured:
-        schema = None
     system = [_text(one.content) for one in _with_words(memory.system)]
     messages = _messages(memory.conversation)
     if spec.caches:
@@ -112,12 +113,25 @@ def _trail(messages: list[Message], trailing: str) -> None:
 
 def formed(request: Mapping[str, Any]) -> bool:
     """Does it ask for an answer that is held to a schema?"""
-    return "format" in request.get("output_config", {})
+    return "tools" in request or "format" in request.get("output_config", {})
+
+
+def held(request: Mapping[str, Any], form: Schema | None) -> Mapping[str, Any]:
+    """The same, held to its schema in this form; a request without one stays as it is."""
+    if not formed(request) or form == "format":
+        return request
+    if form != "grammar":
+        return plain(request)
+    schema = request["output_config"]["format"]["schema"]
+    tool = {"name": ANSWER_TOOL, "input_schema": schema}
+    return {**plain(request), "tools": [tool], "tool_choice": {"type": "tool", "name": ANSWER_TOOL}}
 
 
 def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same without a schema, for backends that refuse it: there the prompt alone asks for JSON."""
     rest = dict(request)
+    rest.pop("tools", None)
+    rest.pop("tool_choice", None)
     config = dict(rest.pop("output_config", {}))
     config.pop("format", None)
     if config:

@@ -14,6 +14,7 @@ import aiohttp
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 
+from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import Answer
 
 OF_THE_BODY = "content-length"
@@ -56,6 +57,11 @@ class Sender:
     async def get(self, path: str, within: float) -> httpx2.Response:
         """What the API says of this path."""
         return await self._sdk.get(f"/v1/{path}", cast_to=httpx2.Response, options={"timeout": within})
+
+    def server_look_up(self) -> ServerLookUp:
+        """What asks its server for more than this API does, with the same headers."""
+        headers = {name: one for name, one in self._sdk.default_headers.items() if isinstance(one, str)}
+        return ServerLookUp(self._http, str(self._sdk.base_url), headers)
 
     async def close(self) -> None:
         """Give the connections back."""

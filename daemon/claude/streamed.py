@@ -37,6 +37,8 @@ class Answer:
     cause: str = ""
     """What the network or the server did, in a few words for the owner; empty where nobody can tell."""
     stopped: bool = False
+    quiet: bool = False
+    """Is its failure told to nobody?"""
     joining: Joining = field(default_factory=Joining)
     after: float = 0.0
     """Seconds that the server wants to be left alone."""
@@ -77,6 +79,11 @@ class Answer:
                 return self._add(self.joining.feed(text))
             case {"type": "content_block_start", "content_block": {"type": "text", "text": str(text)}}:
                 return self._add(self.joining.feed(text))
+            case {
+                "type": "content_block_delta",
+                "delta": {"type": "input_json_delta", "partial_json": str(text)},
+            }:
+                return self._add(self.joining.feed(text))  # of the tool that stands for a grammar
             case {"type": "content_block_stop"}:
                 return self._add(self.joining.end())
             case {"type": "message_start", "message": {"usage": {**counted}}}:

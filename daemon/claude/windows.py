@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from typing import Any
 
@@ -48,17 +48,23 @@ def _texts(request: Mapping[str, Any]) -> Iterator[str]:
     for message in request["messages"]:
         blocks += message["content"]
     for block in blocks:
-        yield block["text"]
+        yield block.get("text", "")
     form = request.get("output_config", {}).get("format")
     if form:
         yield str(form)
 
 
+def _nothing(model: str) -> None:
+    """No server says how much its models take."""
+
+
 class Windows:
     """The windows of the models of one server, in tokens."""
 
-    def __init__(self, table: ModelTable) -> None:
+    def __init__(self, table: ModelTable, named: Callable[[str], int | None] = _nothing) -> None:
+        """`named` returns the window that the server's list names for a model."""
         self._table = table
+        self._named = named
         self._told: dict[str, int] = {}
         """What the server said of the windows of models."""
         self._ratios: dict[str, float] = {}
@@ -66,8 +72,15 @@ class Windows:
 
     def window(self, model: str) -> int:
         """How many tokens prompt and answer may have together."""
-        listed = self._table.model(model).window
+        listed, named = self._table.model(model).window, self._named(model)
+        if named:
+            listed = named if self._table.guesses_window(model) else min(listed, named)
         return min(listed, self._told.get(model, listed))
+
+    def forget(self, model: str) -> None:
+        """What was learnt of this model is not true any more."""
+        self._told.pop(model, None)
+        self._ratios.pop(model, None)
 
     def answer(self, request: Mapping[str, Any]) -> int:
         """How many tokens of an answer there is room for."""

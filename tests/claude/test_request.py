@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.claude.models import CHOSEN, KNOWN, Model, model
-from daemon.claude.request import WORDLESS, request
+from daemon.claude.request import WORDLESS, held, plain, request
 from daemon.memory import Memory, WorkingMemory, working_memory
 from rehearsal.claude.bad_request import objection
 
@@ -134,7 +134,14 @@ def test_a_choice_is_held_to_its_schema_where_the_model_can_be() -> None:
         assert list(asked["output_config"]["format"]["schema"]["properties"]) == ["why", "actions"]
         assert asked["max_tokens"] == CHOSEN + spec.thoughts
         assert objection(asked) is None
-    assert request(remembered(user("hi")), LOCAL, SCHEMA) == request(remembered(user("hi")), LOCAL)
+    local = request(remembered(user("hi")), LOCAL, SCHEMA)
+    assert local["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
+    assert held(local, "format") == local
+    assert held(local, "prompt") == plain(local)
+    forced = held(local, "grammar")
+    assert forced["tools"] == [{"name": "answer", "input_schema": SCHEMA}]
+    assert (forced["tool_choice"], "output_config" in forced) == ({"type": "tool", "name": "answer"}, False)
+    assert plain(forced) == plain(local)
 
 
 def test_an_unknown_model_is_asked_plainly() -> None:

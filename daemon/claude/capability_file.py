@@ -1,0 +1,118 @@
+"""The file that keeps what was looked up: capabilities by address, model, and version of the server.
+
+It holds no secret. A file that cannot be read is begun anew: what it held is looked up again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daemon.claude.capabilities import UNKNOWN, Capabilities, capabilities_from
+from daemon.private import write_private
+
+MOST_KEPT = 200
+"""Models that are kept: the newest."""
+LARGEST = 1_000_000
+"""Characters of such a file, at the most; a larger one is none of ours."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One model at one server: `version` is that of the server, `mark` tells models of one name apart."""
+
+    address: str
+    model: str
+    version: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedUp:
+    """What was found out of a model by asking it, at `at` (Unix seconds), and by which `questions`."""
+
+    capabilities: Capabilities = UNKNOWN
+    questions: frozenset[str] = frozenset()
+    at: float = 0.0
+
+
+NOTHING = LookedUp()
+
+
+class CapabilityFile:
+    """The file at `path`; None: nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def find(self, served: Served) -> LookedUp:
+        """Return what is kept of this model there."""
+        for row in reversed(self._rows()):
+            if _served(row) == served:
+                return _looked_up(row)
+        return NOTHING
+
+    def keep(self, served: Served, found: LookedUp) -> None:
+        """Put this in place of what was kept. That the disk is full ends nothing."""
+        if self._path is None:
+            return
+        rows = [row for row in self._rows() if _served(row) != served]
+        rows.append(_row(served, found))
+        text = json.dumps({"models": rows[-MOST_KEPT:]}, ensure_ascii=False, indent=1)
+        try:
+            write_private(self._path, f"{text}\n")
+        except OSError as error:
+            log.warning(
+                "%s cannot be written (%s): what the models can do is looked up again at the next start.",
+                self._path,
+                error.strerror,
+            )
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        if self._path is None:
+            return ()
+        try:
+            with self._path.open(encoding="utf-8") as file:
+                found = json.loads(file.read(LARGEST))
+        except (OSError, ValueError, RecursionError):
+            return ()
+        rows = found.get("models") if isinstance(found, dict) else None
+        if not isinstance(rows, list):
+            return ()
+        return [row for row in rows if isinstance(row, dict)]
+
+
+def _row(served: Served, found: LookedUp) -> Mapping[str, Any]:
+    return {
+        "address": served.address,
+        "model": served.model,
+        "server": served.version,
+        "mark": served.mark,
+        "at": found.at,
+        "questions": sorted(found.questions),
+        "capabilities": found.capabilities.as_json(),
+    }
+
+
+def _served(row: Mapping[str, Any]) -> Served:
+    return Served(
+        address=str(row.get("address")),
+        model=str(row.get("model")),
+        version=str(row.get("server")),
+        mark=str(row.get("mark")),
+    )
+
+
+def _looked_up(row: Mapping[str, Any]) -> LookedUp:
+    questions, at = row.get("questions"), row.get("at")
+    return LookedUp(
+        capabilities=capabilities_from(row.get("capabilities")),
+        questions=frozenset(map(str, questions)) if isinstance(questions, list) else frozenset(),
+        at=float(at) if isinstance(at, int | float) else 0.0,
+    )

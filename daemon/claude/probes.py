@@ -1,0 +1,126 @@
+"""Four tiny calls that find out what a model can do where it is served: a schema, sections, images, speed.
+
+Their answers are judged as they come; nobody sees them. What an answer leaves open is asked another time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from daemon.claude.capabilities import Schema
+from daemon.claude.windows import tokens
+from daemon.reply import Reply
+
+Ask = Callable[[str, Mapping[str, Any], Schema | None], Awaitable[Reply]]
+"""Sends a request under a name, with its schema in this form."""
+Found = Mapping[str, Any]
+"""Capabilities by name."""
+
+QUESTIONS = ("schema", "sections", "images", "speed")
+"""What is asked, in this order: the first call may load the model, so the speed is measured last."""
+TEXTS = {question: f"prompts/look_up/{question}" for question in QUESTIONS}
+"""The owner's text of each."""
+MOST_TOKENS = 300
+"""Output tokens of one answer: enough for a model that thinks a little first."""
+COUNTED_TOKENS = 60
+"""Output tokens of the answer whose speed is measured."""
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["colour"],
+    "properties": {"colour": {"type": "string", "enum": ["blue", "green"]}},
+}
+SECTIONS = re.compile(r"\s*<aside-q4>([^<>]+)</aside-q4>\s*<say-q4>([^<>]+)</say-q4>\s*")
+"""An answer in the sections of prompts/look_up/sections.md."""
+EXAMPLE = "open until six"
+"""A part of that text's example: whoever says it has copied."""
+THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+YELLOW = "yellow"
+PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAKUlEQVR42u3NMQ0AAAgDsPkXiB2mgoOkSf9mJ6ciEAgEAoFAIBAI"
+    "vgQF4t1Uam93LHQAAAAASUVORK5CYII="
+)
+"""A yellow square, as PNG in Base64."""
+REFUSALS = frozenset({"bad-request", "too-long"})
+"""Words of Reply.failure that say that the request, and not the network, is to blame."""
+
+
+async def asked(question: str, model: str, text: str, ask: Ask) -> Found | None:
+    """Ask one of the QUESTIONS with this text; return what came of it, None where that is unclear."""
+    match question:
+        case "schema":
+            return await _schema(model, text, ask)
+        case "sections":
+            return _sections(await ask(question, _request(model, text), None))
+        case "images":
+            return _images(await ask(question, _request(model, text, _picture()), None))
+    return _speed(await ask(question, _request(model, text, most=COUNTED_TOKENS), None), text)
+
+
+def _request(model: str, text: str, *before: Mapping[str, Any], most: int = MOST_TOKENS) -> dict[str, Any]:
+    content = [*before, {"type": "text", "text": text.strip()}]
+    return {"model": model, "max_tokens": most, "messages": [{"role": "user", "content": content}]}
+
+
+def _picture() -> Mapping[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": PICTURE}
+    return {"type": "image", "source": source}
+
+
+async def _schema(model: str, text: str, ask: Ask) -> Found | None:
+    """By `output_config` if that is heeded, else by a grammar, else by the prompt alone."""
+    form = {"format": {"type": "json_schema", "schema": SCHEMA}}
+    request = {**_request(model, text), "output_config": form}
+    forms: tuple[Schema, ...] = ("format", "grammar")
+    for one in forms:
+        reply = await ask("schema", request, one)
+        if not _has_answered(reply) and reply.failure not in REFUSALS:
+            return None
+        if _is_held(reply.text):
+            return {"schema": one}
+    return {"schema": "prompt"}
+
+
+def _is_held(text: str) -> bool:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.keys() == {"colour"} and found["colour"] in ("blue", "green")
+
+
+def _has_answered(reply: Reply) -> bool:
+    return reply.outcome in ("ok", "cut") and bool(reply.text.strip())
+
+
+def _sections(reply: Reply) -> Found | None:
+    if not _has_answered(reply):
+        return None
+    said = THOUGHT.sub("", reply.text, count=1)
+    found = SECTIONS.fullmatch(said)
+    return {"keeps_sections": found is not None and EXAMPLE not in found[2]}
+
+
+def _images(reply: Reply) -> Found | None:
+    if _has_answered(reply):
+        return {"images": YELLOW in reply.text.lower()}
+    if reply.failure in REFUSALS | {"server-error"}:  # llama-server says so with a 500
+        return {"images": False}
+    return None
+
+
+def _speed(reply: Reply, text: str) -> Found | None:
+    """Tokens a second, as the server counted them; where it counts none, they are reckoned."""
+    if not _has_answered(reply) or reply.first_text is None:
+        return None
+    found: dict[str, float] = {}
+    read = reply.usage.input + reply.usage.cache_write or tokens(text)
+    written = reply.usage.output or tokens(reply.text)
+    if reply.first_text > 0:
+        found["prompt_speed"] = round(read / reply.first_text, 1)
+    if reply.seconds > reply.first_text:
+        found["answer_speed"] = round(written / (reply.seconds - reply.first_text), 1)
+    return found

@@ -1,0 +1,201 @@
+"""Looks up what the server behind a base URL can do: its list at the start, the rest beside people's calls.
+
+Only a model without a listed price is asked anything; what that costs is an entry like any other call. The
+server is asked again as long as the daemon lives: it may come to serve another model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from daemon.claude.capabilities import Schema
+from daemon.claude.client import Claude
+from daemon.claude.patience import Patience
+from daemon.claude.probes import TEXTS, asked
+from daemon.engine.event import canonical, digest_of
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal import Journal
+from daemon.errors import ConfigError
+from daemon.kinds import ModelCall
+from daemon.ports import Clock
+from daemon.reply import Reply
+from daemon.soul.budget import Budget
+from daemon.soul.texts import SELF, Texts
+
+START = 3.0
+"""Seconds for which the start waits for the server's list."""
+ANSWERING = 20.0
+"""Seconds after which a server counts as silent that is asked for its list."""
+AGAIN = 60.0
+"""Seconds from one look at the server to the next."""
+LOOK = 5.0
+"""Seconds for which no call must be on its way before a model is asked what it can do."""
+
+log = logging.getLogger(__name__)
+
+
+class BackendWatch:
+    """While inside, the server of `claude` is looked up. Without a base URL nothing is done."""
+
+    def __init__(self, claude: Claude, journal: Journal, budget: Budget, texts: Texts, clock: Clock) -> None:
+        self._claude = claude
+        self._backend = claude.backend
+        self._journal = journal
+        self._budget = budget
+        self._texts = texts
+        self._clock = clock
+        self._is_known = asyncio.Event()
+        self._is_late = False
+        """Did the start go on without the server's list?"""
+        self._stopping = asyncio.Event()
+        self._gave_way = False
+        """Was the last question broken off since somebody else asked something?"""
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._backend.is_there:
+            self._task = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def checked(self) -> None:
+        """Wait for the server's list, for three seconds at the most.
+
+        Raises ConfigError where it lacks a model that the settings name.
+        """
+        if self._task is None:
+            return
+        try:
+            async with Patience(self._clock, self._clock.steady() + START, asyncio.Event()) as patience:
+                patience.wait(START)
+                await self._is_known.wait()
+        except TimeoutError:
+            self._is_late = True
+            log.info("The start goes on without the server's list of models, which takes longer.")
+        if self._backend.check.wrong:
+            raise ConfigError("\n".join(self._backend.check.wrong))
+
+    async def _watch(self) -> None:
+        await self._look_up()
+        self._is_known.set()
+        if self._is_late:
+            for sentence in self._backend.check.wrong:
+                log.error("%s", sentence)
+        while self._backend.unlisted:
+            for model in self._backend.unlisted:
+                await self._ask_all(model)
+            await self._rest()
+            await self._look_up()
+
+    async def _look_up(self) -> None:
+        with suppress(TimeoutError):
+            async with Patience(self._clock, self._clock.steady() + ANSWERING, asyncio.Event()) as patience:
+                patience.wait(ANSWERING)
+                await self._backend.look_up()
+
+    async def _rest(self) -> None:
+        """Until the server is to be looked at again: soon after a model answers that did not."""
+        availability = self._claude.availability
+        until, was_away = self._clock.steady() + AGAIN, bool(availability.failing)
+        while self._clock.steady() < until:
+            await self._clock.sleep(LOOK)
+            if was_away and not availability.failing:
+                return
+            was_away = was_away or bool(availability.failing)
+
+    async def _ask_all(self, model: str) -> None:
+        """Ask this model what is not known yet; what comes to nothing is asked another time."""
+        for question in self._backend.open_questions(model):
+            try:
+                await self._ask_one(model, question)
+            except JournalError as error:
+                log.info("%s is asked later what it can do: %s", model, error)  # the journal said why
+                return
+
+    async def _ask_one(self, model: str, question: str) -> None:
+        server = self._backend.server
+        if question == "images" and server and server.images is not None:
+            self._backend.learn(model, question, {"images": server.images}, self._clock.now())
+            return
+        text = self._texts.newest(TEXTS[question])
+        await self._quiet()
+        self._gave_way = False
+        found = await asked(question, model, text, self._sent)
+        if not self._gave_way:
+            self._backend.learn(model, question, found, self._clock.now())
+            log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
+
+    async def _quiet(self) -> None:
+        """Wait until nobody else has asked a model anything for a moment."""
+        quiet_since = self._clock.steady()
+        while self._clock.steady() < quiet_since + LOOK:
+            await self._clock.sleep(LOOK)
+            if self._claude.availability.is_busy:
+                quiet_since = self._clock.steady()
+
+    async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
+        """The reply to a question, which is paid from the day's budget and gives way to others."""
+        written = canonical(request)
+        model = str(request["model"])
+        amount = self._claude.reserve(request, len(written))
+        async with self._budget.reserved(amount, self._stopping) as granted:
+            if not granted:
+                return Reply(outcome="over-budget", model=model)
+            reply = await self._giving_way(request, form)
+            event = _event(name, digest_of(written), reply)
+            key = f"look-up:{name}:{self._journal.last()}:{self._clock.now():.6f}"
+            await self._journal.append(SELF, event, key=key, author="core")
+        return reply
+
+    async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> Reply:
+        stop = asyncio.Event()
+        looking = asyncio.create_task(self._stop_for_others(stop))
+        try:
+            reply = await self._claude.probe(request, form, stop)
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+        self._gave_way = reply.outcome == "cancelled"
+        return reply
+
+    async def _stop_for_others(self, stop: asyncio.Event) -> None:
+        while not self._claude.availability.is_busy:
+            await self._clock.sleep(1)
+        stop.set()
+
+
+def _event(name: str, saw: str, reply: Reply) -> ModelCall:
+    """The entry of a call that belongs to no turn."""
+    return ModelCall(
+        name=f"look-up-{name}",
+        role="look-up",
+        saw=saw,
+        texts=(),
+        seqs=(),
+        trailing="",
+        wording=(TEXTS[name],),
+        people=(),
+        outcome=reply.outcome,
+        model=reply.model,
+        text=reply.text,
+        stop_reason=reply.stop_reason,
+        failure=reply.failure,
+        usage=reply.usage,
+        cost=reply.cost,
+        worth=reply.worth,
+        first_text=reply.first_text,
+        seconds=reply.seconds,
+        tries=reply.tries,
+    )

@@ -1,0 +1,1 @@
+"""Model servers as they are found in the wild, on loopback ports."""
