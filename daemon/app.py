@@ -150,7 +150,6 @@ async def awake(
         show(app, services, files)
         await enter(serving(app, listener, most=roomy()))
         await enter(slack)
-        await _look_up(stack, services)
         world = await _world(stack, services, own, processes or processes_of(services, own), sandbox)
         secret = replace(settings, console_token=credentials.token)
         worker = await _at_work(stack, secret, world, grace, slack, clearing(settings, rehearsal, here))
@@ -185,12 +184,13 @@ async def _services(
     slack: Slack,
     here: str,
 ) -> Services:
-    """What there is once for all, until the stack ends; Slack begins later."""
+    """What there is once for all, until the stack ends; Slack begins later. Raises ConfigError where the
+    model's server lacks a model."""
     claude = await stack.enter_async_context(claude_for(settings, clock, here))
     library = None
     if settings.knowledge_dirs:
         library = stack.enter_context(Folders(settings.knowledge_dirs))
-    return Services(
+    services = Services(
         settings=settings,
         clock=clock,
         url=here,
@@ -204,6 +204,8 @@ async def _services(
         thinking=Thinking(),
         library=library,
     )
+    await _look_up(stack, services)
+    return services
 
 
 async def _look_up(stack: AsyncExitStack, services: Services) -> None:

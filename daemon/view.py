@@ -11,6 +11,7 @@ from aiohttp import web
 from daemon.actions.own import OwnFiles
 from daemon.connections import models_of
 from daemon.console.answering import Answering
+from daemon.console.backend_table import backend_table
 from daemon.console.inside import Inside
 from daemon.console.metrics import Metrics
 from daemon.console.model_health import ModelHealth
@@ -164,6 +165,7 @@ class View:
         return {
             **self._models.details(),
             "models": models_of(services.settings),
+            "backend": backend_table(services.claude.backend),
             "version": self._version,
             "uptime": services.clock.steady() - self._began,
             "sockets": hearing.alive,
@@ -188,7 +190,8 @@ class View:
     def _wrong(self) -> Sequence[str]:
         """Tell owners what is wrong: of models, the app in Slack, what may be spent, and their own files."""
         told = [self._models.told(one)["sentence"] for one in self._models.reports]
-        return [*told, *self._slack.wrong, *self._budget.wrong, *self._wrong_files()]
+        lacking = self._services.claude.backend.check.wrong
+        return [*told, *lacking, *self._slack.wrong, *self._budget.wrong, *self._wrong_files()]
 
     def _wrong_files(self) -> Sequence[str]:
         """Tell why files of the owner's are not in use as they are now; of many, the first ones."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from daemon.claude.capabilities import Capabilities
 from daemon.claude.capability_file import NOTHING, CapabilityFile, LookedUp, Served
-from daemon.claude.model_list import PLAUSIBLE_WINDOW, ListedModel
+from daemon.claude.model_list import ListedModel, believed
 from daemon.claude.models import is_listed
 from daemon.claude.name_check import NameCheck, check_names
 from daemon.claude.probes import QUESTIONS, Found
@@ -56,6 +56,16 @@ class Backend:
         return self._look_up is not None
 
     @property
+    def address(self) -> str:
+        """Return where the server is; empty where there is none."""
+        return self._look_up.address if self._look_up else ""
+
+    @property
+    def models(self) -> Sequence[str]:
+        """The models that the settings name."""
+        return list(self._named)
+
+    @property
     def unlisted(self) -> Sequence[str]:
         """The models that are asked what they can do: those without a listed price."""
         return [name for name in self._named if not is_listed(name)]
@@ -82,7 +92,7 @@ class Backend:
             return None
         if model in server.windows:
             return server.windows[model]
-        return server.window if server.window in PLAUSIBLE_WINDOW and not is_listed(model) else None
+        return None if is_listed(model) else believed(server.window)
 
     @property
     def odd_windows(self) -> Sequence[str]:

@@ -30,7 +30,7 @@ WINDOW_KEYS = (
     "max_input_tokens",
 )
 """Where servers say how many tokens a model takes: llama-server, vLLM, LM Studio, OpenRouter, Groq."""
-PLAUSIBLE_WINDOW = range(1_000, 100_000_001)
+LEAST_WINDOW, MOST_WINDOW = 1_000, 100_000_000
 """Tokens; a server that names another number is not believed."""
 MARKS = ("n_params", "size", "n_vocab", "n_embd", "ftype", "root", "digest")
 """Fields of a model that change where another one is served under its name."""
@@ -49,7 +49,14 @@ class ListedModel:
     @property
     def believed_window(self) -> int | None:
         """The window, if it can be one."""
-        return self.window if self.window in PLAUSIBLE_WINDOW else None
+        return believed(self.window)
+
+
+def believed(window: int | None) -> int | None:
+    """Return this number of tokens if it can be a window."""
+    if window is not None and LEAST_WINDOW <= window <= MOST_WINDOW:
+        return window
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from daemon.console.fold import Fields, Fold, FoldedRow
 from daemon.engine.keys import root_of
-from daemon.kinds import ModelCall
+from daemon.kinds import LookUpCall, ModelCall
 
 T = TypeVar("T")
 Part = Literal["day", "thread", "person", "model"]
@@ -66,7 +66,7 @@ class Sum:
 class Spending(Fold):
     """All that was spent."""
 
-    kinds = (ModelCall,)
+    kinds = (ModelCall, LookUpCall)
     paths = (
         "$.taken_from",
         "$.people",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from daemon.engine.event import Event
+from daemon.reply import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,25 @@ class Fault(Event):
     name: str
     text: str
     instead: Literal["kept", "left out", "as it is"] = "kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookUpCall(Event):
+    """A tiny call that asked a model what it can do (`question`), whatever came of it, and what it cost."""
+
+    kind = "look-up-call"
+    stays: ClassVar[tuple[str, ...]] = ("question", "model", "outcome", "failure")
+    question: str
+    model: str
+    outcome: str
+    failure: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    worth: float = 0.0
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        return f"{self.model}: {self.question}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,11 @@ from daemon.claude.capabilities import Schema
 from daemon.claude.client import Claude
 from daemon.claude.patience import Patience
 from daemon.claude.probes import TEXTS, asked
-from daemon.engine.event import canonical, digest_of
+from daemon.engine.event import canonical
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
-from daemon.kinds import ModelCall
+from daemon.kinds import LookUpCall
 from daemon.ports import Clock
 from daemon.reply import Reply
 from daemon.soul.budget import Budget
@@ -147,16 +147,13 @@ class BackendWatch:
 
     async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
         """The reply to a question, which is paid from the day's budget and gives way to others."""
-        written = canonical(request)
-        model = str(request["model"])
-        amount = self._claude.reserve(request, len(written))
+        amount = self._claude.reserve(request, len(canonical(request)))
         async with self._budget.reserved(amount, self._stopping) as granted:
             if not granted:
-                return Reply(outcome="over-budget", model=model)
+                return Reply(outcome="over-budget", model=request["model"])
             reply = await self._giving_way(request, form)
-            event = _event(name, digest_of(written), reply)
-            key = f"look-up:{name}:{self._journal.last()}:{self._clock.now():.6f}"
-            await self._journal.append(SELF, event, key=key, author="core")
+            key = f"look-up:{name}:{self._journal.last()}"
+            await self._journal.append(SELF, _event(name, reply), key=key, author="core")
         return reply
 
     async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> Reply:
@@ -176,26 +173,14 @@ class BackendWatch:
         stop.set()
 
 
-def _event(name: str, saw: str, reply: Reply) -> ModelCall:
-    """The entry of a call that belongs to no turn."""
-    return ModelCall(
-        name=f"look-up-{name}",
-        role="look-up",
-        saw=saw,
-        texts=(),
-        seqs=(),
-        trailing="",
-        wording=(TEXTS[name],),
-        people=(),
-        outcome=reply.outcome,
+def _event(question: str, reply: Reply) -> LookUpCall:
+    return LookUpCall(
+        question=question,
         model=reply.model,
-        text=reply.text,
-        stop_reason=reply.stop_reason,
+        outcome=reply.outcome,
         failure=reply.failure,
         usage=reply.usage,
         cost=reply.cost,
         worth=reply.worth,
-        first_text=reply.first_text,
         seconds=reply.seconds,
-        tries=reply.tries,
     )

@@ -19,7 +19,7 @@ from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import Reading
-from daemon.kinds import INNER, Answered, ModelCall
+from daemon.kinds import INNER, Answered, LookUpCall, ModelCall
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
 from daemon.reply import Usage
@@ -45,12 +45,15 @@ class Day:
         """May this much be spent besides, where so much may be spent a day?"""
         return amount == 0 or self.cost - self.lifted + amount <= daily
 
-    def after(self, entry: Entry[ModelCall | Answered], owners: Collection[str]) -> Day:
+    def after(self, entry: Entry[ModelCall | LookUpCall | Answered], owners: Collection[str]) -> Day:
         """This day with one more call or answer in it, if that is of this day."""
         if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
         if isinstance(entry.event, ModelCall):
             return self.with_call(entry.event, inner=root_of(entry.thread) == INNER)
+        if isinstance(entry.event, LookUpCall):
+            cost, worth = entry.event.cost, entry.event.worth
+            return replace(self, cost=self.cost + cost, worth=self.worth + worth)
         match lifts(entry.event, owners):
             case "day":
                 return replace(self, lifted=self.cost)
@@ -122,12 +125,12 @@ class Budget:
         self._begin(began)
         if not self._upto:
             self._day, self._upto = _read_day(self._journal, began, self.owners)
-        newest = self._journal.newest(ModelCall, Answered)
+        newest = self._journal.newest(ModelCall, LookUpCall, Answered)
         if newest == self._newest:
             return self._day
         self._newest = newest
-        found: list[Entry[ModelCall | Answered]]
-        found = self._journal.kind(ModelCall, Answered, since=self._upto, at=began)
+        found: list[Entry[ModelCall | LookUpCall | Answered]]
+        found = self._journal.kind(ModelCall, LookUpCall, Answered, since=self._upto, at=began)
         for entry in found:
             self._day = self._day.after(entry, self.owners)
             self._upto = entry.seq
@@ -209,7 +212,7 @@ def _read_day(journal: Reading, began: float, owners: Collection[str]) -> tuple[
     """
     upto = journal.last()
     day = Day(began=began)
-    answers = journal.kind(Answered, at=began)
+    answers: list[Entry[LookUpCall | Answered]] = journal.kind(LookUpCall, Answered, at=began)
     for seq, thread, _, at, fields in journal.fields([ModelCall], COUNTED, upto=upto, at=began):
         while answers and answers[0].seq < seq:
             day = day.after(answers.pop(0), owners)

@@ -75,6 +75,7 @@ const KINDS = {
   lived: ({ turn, seconds: lived }) => step("lives", `with #${turn}, of which it may have died, for ${seconds(lived)}`),
   controlled: ({ turn }) => step("lives without", `#${turn}: so its last death counts against that one`),
   clock: () => step("sees that the clock was set right"),
+  "look-up-call": ({ model, question }) => step("looks up what a model can do", `${model}: ${question}`),
   "journal-named": ({ id }) => step("names its journal", id),
   "tag-suffix": ({ suffix }) => step("marks the sections of its answers", `with -${suffix}`),
   "channel-moved": ({ old, new: now }) => step("sees that a channel has another id", `${old} is ${now} now`),

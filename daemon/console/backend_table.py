@@ -1,0 +1,45 @@
+"""What was looked up of the server behind a base URL, as JSON: for Health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from daemon.claude.backend import Backend
+from daemon.claude.models import is_listed
+
+
+def backend_table(backend: Backend) -> Mapping[str, Any]:
+    """Return the server, its list, and a row for each model; empty where no base URL is set."""
+    server = backend.server
+    if not backend.is_there:
+        return {}
+    if server is None:
+        return {"address": backend.address, "is_known": False, "warnings": [], "models": []}
+    return {
+        "address": server.address,
+        "is_known": True,
+        "version": server.version,
+        "listed": None if server.models is None else len(server.models.names),
+        "why": server.why,
+        "warnings": [*backend.check.doubtful, *backend.odd_windows],
+        "models": [_row(backend, name) for name in backend.models],
+    }
+
+
+def _row(backend: Backend, name: str) -> Mapping[str, Any]:
+    """One model. `asks` are the questions that are still to be asked."""
+    known = backend.capabilities(name)
+    return {
+        "model": name,
+        "is_listed": is_listed(name),
+        "window": backend.window(name),
+        "schema": known.schema,
+        "keeps_sections": known.keeps_sections,
+        "images": known.images,
+        "prompt_speed": known.prompt_speed,
+        "answer_speed": known.answer_speed,
+        "slots": known.slots,
+        "asks": list(backend.open_questions(name)),
+        "looked_up_at": backend.looked_up_at(name),
+    }
