@@ -140,6 +140,10 @@ class Claude:
         """What the model of this role can do where it is served, as far as that was looked up."""
         return self.backend.capabilities(self._named(role))
 
+    def first_word_within(self, model: str) -> float:
+        """Seconds for which the first word of this model is waited for."""
+        return FIRST
+
     def _forget(self, model: str) -> None:
         """Another model is served under this name: what was learnt of the one before is not true of it."""
         self._formless.discard(model)
@@ -149,9 +153,10 @@ class Claude:
         """How this model is held to a schema."""
         if model in self._formless:
             return "prompt"
-        if self._table.model(model).structured:
-            return "format"
-        return self.backend.capabilities(model).schema or "prompt"
+        found = self.backend.capabilities(model).schema
+        if found is None and self._table.model(model).structured:
+            found = "format"
+        return found or "prompt"
 
     def window(self, role: Role | str) -> int:
         """How many tokens the model of this role takes, prompt and answer together."""
@@ -290,7 +295,8 @@ class Claude:
                 answer.failure = TOO_LONG
                 self._windows.refused(request, "")
                 return
-            self._windows.counted(request, answer.usage)
+            if not answer.quiet:  # a picture has tokens that are not counted here
+                self._windows.counted(request, answer.usage)
         except (*FAILURES, Stopped) as error:
             if answer.complete:  # it was whole before that
                 return

@@ -24,6 +24,8 @@ PAGE = 1_000
 """Models that are asked for at once."""
 MOST_PAGES = 20
 """Pages of a list that are read; what comes after them is not known."""
+SILENCE = httpx2.Timeout(10.0)
+"""Seconds without a byte after which the server counts as silent."""
 HEADS = {"accept": "application/json"}
 UNKNOWN_VERSION = "unknown"
 
@@ -56,7 +58,8 @@ class ServerLookUp:
 
     def __init__(self, http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> None:
         self._http = http
-        self._headers = {**headers, **HEADS}
+        sent = {name: value for name, value in headers.items() if name.lower() != "content-type"}
+        self._headers = {**sent, **HEADS}
         self._root = url.rstrip("/").removesuffix("/v1")
         self.address = without_secrets(self._root, headers)
 

@@ -1,13 +1,17 @@
-"""The model: one real, tiny turn, as the daemon would ask for it, its cost, and whether all are known."""
+"""The model: what its server lists, one real, tiny turn as the daemon would ask for it, and its cost."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
-from daemon.claude.client import KNOWN, UNLISTED, Claude
-from daemon.doctor.finding import Finding, ill, well
+from daemon.claude.backend import Backend
+from daemon.claude.client import KNOWN, LOOKING_UP, UNLISTED, Claude
+from daemon.claude.name_check import few
+from daemon.claude.server_look_up import Server
+from daemon.doctor.finding import Finding, doubtful, ill, well
 from daemon.memory import Memory, working_memory
 from daemon.ports import Role
 from daemon.reply import Reply
@@ -23,19 +27,47 @@ PLAIN = frozenset({"unauthorized", "unreachable"})
 
 
 async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> AsyncIterator[Finding]:
-    """Say hello to the model that speaks, where it may cost something; then look up the others by name."""
-    async with llm:
-        names = list(dict.fromkeys(models.values()))
-        if paid:
-            reply = await _hello(llm)
-            yield _answered(reply, models)
-            if reply.failure in PLAIN:
-                return
-            names.remove(models["speak"])
-        else:
-            yield well("claude", "not asked, since BUDGET_DAILY_USD is 0")
-        if names:
-            yield await _looked_up(llm, names, models)
+    """Look at the server's list, say hello to the model that speaks, where it may cost something; then look
+    up the others by name."""
+    backend = llm.backend
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOKING_UP):
+            await backend.look_up()
+    for finding in _listed(backend):
+        yield finding
+    if backend.check.wrong:  # a start would end here
+        return
+    names = list(dict.fromkeys(models.values()))
+    if paid:
+        reply = await _hello(llm)
+        yield _answered(reply, models, llm)
+        if reply.failure in PLAIN:
+            return
+        names.remove(models["speak"])
+    else:
+        yield well("claude", "not asked, since BUDGET_DAILY_USD is 0")
+    if names and not _has_list(backend.server):
+        yield await _looked_up(llm, names, models)
+
+
+def _has_list(server: Server | None) -> bool:
+    """True if the server says which models it has."""
+    return server is not None and server.models is not None and bool(server.models.models)
+
+
+def _listed(backend: Backend) -> Sequence[Finding]:
+    """What the server says of itself, and of the names in the settings."""
+    server = backend.server
+    if server is None:
+        return ()
+    found = [ill("models", sentence.rstrip(".")) for sentence in backend.check.wrong]
+    found += [doubtful("models", sentence.rstrip(".")) for sentence in backend.check.doubtful]
+    found += [doubtful("windows", sentence.rstrip(".")) for sentence in backend.odd_windows]
+    if _has_list(server) and not found and server.models:
+        names = server.models.names
+        count = "1 model" if len(names) == 1 else f"{len(names):,} models"
+        found.append(well("models", f"{server.address} lists {count}, those of the settings among them"))
+    return found
 
 
 async def _hello(llm: Claude) -> Reply:
@@ -43,12 +75,21 @@ async def _hello(llm: Claude) -> Reply:
     return await llm.call(llm.request(memory, "speak"), None, lambda: None, asyncio.Event())
 
 
-def _answered(reply: Reply, models: Mapping[Role, str]) -> Finding:
+def _answered(reply: Reply, models: Mapping[Role, str], llm: Claude) -> Finding:
     if reply.outcome in ("ok", "cut"):
+        within = llm.first_word_within(reply.model)
+        first = reply.seconds if reply.first_text is None else reply.first_text
+        if first > within:
+            return ill(
+                "claude",
+                f"{reply.model} answered, but its first word came after {first:.1f} s, and no more than"
+                f" {within:g} are waited for. Take a smaller model or a faster server, or set"
+                " MODEL_FIRST_TOKEN higher",
+            )
         return well("claude", f"{reply.model} answered in {reply.seconds:.1f} s, {_price(reply)}")
     fix = FIXES.get(reply.failure, "Try again in a few minutes")
     if reply.failure in ACCOUNT:
-        fix = _fix(reply.failure, reply.model, models)
+        fix = _fix(reply.failure, reply.model, models, llm.backend.server)
     return ill("claude", f"{reply.model} did not answer ({reply.failure or reply.outcome}). {fix}")
 
 
@@ -60,7 +101,7 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
     for name in names:
         word = await llm.look_up(name)
         if word in ACCOUNT:
-            fixes.append(_fix(word, name, models))
+            fixes.append(_fix(word, name, models, llm.backend.server))
         elif word != KNOWN:
             unsure.append(name)
         if word == UNLISTED:
@@ -72,8 +113,12 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
     return well("models", f"{', '.join(unsure)}: not looked up, {why}")
 
 
-def _fix(word: str, name: str, models: Mapping[Role, str]) -> str:
-    return advice(Fault(failure=word, model=name), settings_of(name, models))
+def _fix(word: str, name: str, models: Mapping[Role, str], server: Server | None) -> str:
+    """What to do, with the names that the server lists where it has no such model."""
+    said = advice(Fault(failure=word, model=name), settings_of(name, models))
+    if word == "unknown-model" and server and server.models and server.models.models:
+        said += f" The server lists {few(server.models.names, name)}."
+    return said
 
 
 def _price(reply: Reply) -> str:

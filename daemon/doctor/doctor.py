@@ -12,6 +12,7 @@ from urllib.parse import quote
 from config import Settings, load, misspelt, taken_for_false, unreadable_lines
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
+from daemon.doctor.capability_table import capability_table
 from daemon.doctor.claude import claude
 from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.prices_and_windows import models
@@ -102,9 +103,13 @@ async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
         return
     for known in models(settings):
         yield known
-    llm = claude_for(settings, clock, "")
-    async for finding in claude(llm, models_of(settings), paid=settings.budget_daily_usd > 0):
-        yield finding
+    paid = settings.budget_daily_usd > 0
+    async with claude_for(settings, clock, "") as llm:
+        async for finding in claude(llm, models_of(settings), paid=paid):
+            yield finding
+            paid = paid and finding.ok
+        async for finding in capability_table(llm, clock, root(), paid=paid):
+            yield finding
 
 
 async def _workspace(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:

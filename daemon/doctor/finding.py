@@ -10,11 +10,15 @@ from daemon.printable import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, what is to be said of it, and whether it is well; if it is not, with the fix."""
+    """What was looked at, what is to be said of it, and whether it is well; if it is not, with the fix.
+
+    `doubtful`: it may be well, and nobody can tell.
+    """
 
     name: str
     said: str
     ok: bool = True
+    doubtful: bool = False
 
 
 def well(name: str, said: str) -> Finding:
@@ -27,11 +31,18 @@ def ill(name: str, said: str) -> Finding:
     return Finding(name=name, said=said, ok=False)
 
 
+def doubtful(name: str, said: str) -> Finding:
+    """Something to look at, with which the daemon starts all the same."""
+    return Finding(name=name, said=said, doubtful=True)
+
+
 def line(finding: Finding, width: int = 10) -> str:
     """A finding for a person; its name takes `width` characters."""
     mark = "✓"
     if not finding.ok:
         mark = "✗"
+    elif finding.doubtful:
+        mark = "!"
     return f"{mark} {one_line(finding.name):<{width}} {one_line(finding.said)}"
 
 

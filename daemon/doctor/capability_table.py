@@ -1,0 +1,99 @@
+"""What the models of a local server can do, a line each: as it is kept, or looked up now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from daemon.claude.backend import Backend
+from daemon.claude.capabilities import Schema
+from daemon.claude.client import Claude
+from daemon.claude.probes import TEXTS, asked
+from daemon.doctor.finding import Finding, well
+from daemon.ports import Clock
+from daemon.reply import Reply
+from daemon.soul.text_file import read_text_file
+
+HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once", "looked up")
+FORMS = {"format": "by output_config", "grammar": "by a grammar", "prompt": "by the prompt alone"}
+"""How a model is held to a schema, in words."""
+UNKNOWN = "?"
+
+
+async def capability_table(llm: Claude, clock: Clock, folder: Path, *, paid: bool) -> AsyncIterator[Finding]:
+    """Yield a head and a row for each model without a listed price; those in `folder` are the owner's texts.
+
+    Where it is `paid`, what is not known is asked, which is kept for the daemon.
+    """
+    backend = llm.backend
+    if backend.server is None or not backend.unlisted:
+        return
+    if paid:
+        for model in backend.unlisted:
+            await _ask(llm, clock, folder, model)
+    rows = [HEAD, *(_row(backend, model) for model in backend.unlisted)]
+    for line in aligned(rows):
+        yield well("can do", line)
+    yield well("server", _server(backend))
+
+
+async def _ask(llm: Claude, clock: Clock, folder: Path, model: str) -> None:
+    async def ask(_: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
+        return await llm.probe(request, form, asyncio.Event())
+
+    backend = llm.backend
+    for question in backend.open_questions(model):
+        if question == "images" and backend.server and backend.server.images is not None:
+            backend.learn(model, question, {"images": backend.server.images}, clock.now())
+            continue
+        try:
+            text = read_text_file(folder / f"{TEXTS[question]}.md")
+        except ValueError:  # `texts` says what is wrong with it
+            continue
+        backend.learn(model, question, await asked(question, model, text, ask), clock.now())
+
+
+def _row(backend: Backend, model: str) -> Sequence[str]:
+    known, at = backend.capabilities(model), backend.looked_up_at(model)
+    window = f"{known.window:,} tokens" if known.window else UNKNOWN
+    return (
+        model,
+        window,
+        FORMS.get(known.schema or "", UNKNOWN),
+        _either(known.keeps_sections, "sections", "plain"),
+        _either(known.images, "yes", "no"),
+        _speed(known.prompt_speed),
+        _speed(known.answer_speed),
+        str(known.slots or UNKNOWN),
+        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" if at else "never",
+    )
+
+
+def _either(value: bool | None, yes: str, no: str) -> str:
+    if value is None:
+        return UNKNOWN
+    return yes if value else no
+
+
+def _speed(tokens: float | None) -> str:
+    return f"{tokens:g} tokens/s" if tokens else UNKNOWN
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Return the rows with their columns below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield "  ".join(cells).rstrip()
+
+
+def _server(backend: Backend) -> str:
+    server = backend.server
+    assert server is not None
+    said = f"{server.address}: {server.version}" if server.version != "unknown" else server.address
+    if server.models is None:
+        return f"{said}; it shows no list of models ({server.why}), so every name is accepted"
+    return said
