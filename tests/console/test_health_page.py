@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import ViewportSize, expect
 
+from daemon.claude.model_list import models_in
+from daemon.claude.probes import QUESTIONS
 from rehearsal.people import BOB
 from tests.attention import until
+from tests.backends.model_list import QWEN, model_server
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.theatre import theatre
 from tests.soak import SOAK, later
@@ -17,6 +22,7 @@ from tests.texts import copied
 
 pytestmark = IN_A_BROWSER
 
+[LISTED] = models_in([QWEN]) or []
 SIZE = ViewportSize(width=1440, height=900)
 SOON = 11_000
 """Milliseconds in which a page that nobody touches looks again."""
@@ -114,3 +120,60 @@ async def test_a_broken_file_of_the_owners_is_named_until_it_is_mended_without_a
         await expect(health).not_to_contain_text("cannot be used")
         await expect(header).to_be_hidden()
         await expect(mark).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1440, later(1024), later(390)])
+async def test_health_shows_in_a_table_what_a_local_model_can_do(
+    tmp_path: Path, width: int, browser: Browsing
+) -> None:
+    listed = [{**QWEN, "id": "llama3.2:1b"}, QWEN]
+    known = {
+        "schema": "grammar",
+        "keeps_sections": False,
+        "images": True,
+        "prompt_speed": 18.25,
+        "answer_speed": 2.5,
+    }
+    async with model_server(listed=listed) as server:
+        served = {
+            "address": server.url,
+            "model": "qwen3:8b",
+            "server": "llama-server b6543-abc",
+            "mark": MARK,
+        }
+        row = {**served, "at": 1.0, "questions": [*QUESTIONS], "capabilities": known}
+        (tmp_path / "model-capabilities.json").write_text(json.dumps({"models": [row]}))
+        names: dict[str, Any] = {"claude_model": "qwen3:8b", "claude_model_fast": "qwen3:8b"}
+        local: dict[str, Any] = {"anthropic_api_key": "any", "anthropic_base_url": server.url}
+        async with theatre(tmp_path, **names, **local) as (soul, _), browser() as chromium:
+            page = await chromium.new_page(viewport=ViewportSize(width=width, height=900))
+            await page.goto(f"{soul.url}/#health")
+            health = page.locator(".health")
+            await expect(health).to_contain_text(f"{server.url} (llama-server b6543-abc) lists 2 models.")
+            table = page.locator(".capabilities table")
+            for name, told in (
+                ("Model", "qwen3:8b"),
+                ("Window", "12,288 tokens"),
+                ("Is held to JSON", "by a grammar"),
+                ("Answers in", "plain text: it does not keep sections"),
+                ("Sees images", "yes"),
+                ("Reads", "18 tokens a second"),
+                ("Writes", "2.5 tokens a second"),
+                ("Requests at a time", "2"),
+            ):
+                await expect(table.locator("tr", has_text=name).first).to_have_text(f"{name}{told}")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_health_warns_of_a_listed_model_that_its_gateway_lacks(
+    tmp_path: Path, browser: Browsing
+) -> None:
+    async with model_server(listed=[{"id": "claude-sonnet-5-5"}]) as server:
+        local: dict[str, Any] = {"anthropic_api_key": "any", "anthropic_base_url": server.url}
+        async with theatre(tmp_path, **local) as (soul, _), browser() as chromium:
+            page = await chromium.new_page(viewport=SIZE)
+            await page.goto(f"{soul.url}/#health")
+            warning = page.locator(".health [data-tone=warn]")
+            await expect(warning).to_contain_text("does not list claude-haiku-5-5 (CLAUDE_MODEL_FAST)")
+            await expect(page.locator(".capabilities")).to_have_count(0)
+            await expect(page.locator("#wrong")).to_be_hidden()

@@ -1,5 +1,6 @@
 // How the daemon fares, in sentences: what is well, what is wrong, and what to do.
 
+import { capabilityTable, serverSentences } from "./backend.js";
 import { el } from "./dom.js";
 import { clock, count, seconds, several, since } from "./format.js";
 import { ERRORS } from "./outcomes.js";
@@ -23,23 +24,23 @@ export class Health {
   async refresh() {
     try {
       const [health, details] = await Promise.all([ask("/healthz"), ask("/console/health")]);
-      this.show(sentences(health, details), facts(details));
+      this.show(sentences(health, details), facts(details), capabilityTable(details.backend));
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       this.show([bad("The daemon does not answer.", "Is it running? Start it with “make run”, or look at its log. This page tries again by itself.")]);
     }
   }
 
-  show(told, known = []) {
+  show(told, known = [], table = null) {
     const items = told.map(({ tone, what, then }) => el("li", { dataset: { tone } }, el("p", {}, el("b", {}, what)), then && el("p", {}, then)));
     const rows = known.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-    this.body.replaceChildren(...items, ...(rows.length ? [el("li", { className: "known-facts" }, el("dl", {}, rows))] : []));
+    this.body.replaceChildren(...items, ...(table ? [table] : []), ...(rows.length ? [el("li", { className: "known-facts" }, el("dl", {}, rows))] : []));
   }
 }
 
 /** What GET /healthz says, and GET /console/health of the models, in words: what is wrong comes first. */
 export function sentences(health, details) {
-  const told = [...models(details), ...elsewhere(health), writing(health), hearing(health), silence(health), catchingUp(health)];
+  const told = [...models(details), ...serverSentences(details.backend), ...elsewhere(health), writing(health), hearing(health), silence(health), catchingUp(health)];
   const found = told.filter(Boolean);
   const rank = { bad: 0, warn: 1, good: 2 };
   return found.sort((a, b) => rank[a.tone] - rank[b.tone]);
