@@ -197,9 +197,9 @@ class Settings:
             raise ConfigError("\n".join(wrong))
         if "anthropic_base_url" in values:
             values.setdefault("anthropic_api_key", DUMMY_KEY)
-            chosen = values.get("claude_model")
-            if chosen and not is_listed(chosen):  # a local server has this one, and none of Claude's
-                values.setdefault("claude_model_fast", chosen)
+            speaks = values.get("claude_model")
+            if speaks and not is_listed(speaks):  # a local server has this one, and none of Claude's
+                values.setdefault("claude_model_fast", speaks)
         settings = cls(**values)
         if settings.claude == "real":
             settings.check_prices()

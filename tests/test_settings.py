@@ -380,6 +380,27 @@ def test_a_secret_in_two_lines_is_named_at_once(key: str, begin: str) -> None:
 LOCAL = KEY | {"CLAUDE_MODEL": "qwen3:8b", "CLAUDE_MODEL_FAST": "qwen3:8b"}
 
 
+@pytest.mark.parametrize(
+    ("environ", "fast"),
+    [
+        ({"CLAUDE_MODEL": "qwen3:8b", "MODEL_PRICES": "qwen3:8b=free"}, "qwen3:8b"),
+        ({"CLAUDE_MODEL": "qwen3:8b", "CLAUDE_MODEL_FAST": "b", "MODEL_PRICES": "qwen3:8b=free,b=free"}, "b"),
+        ({"CLAUDE_MODEL": "claude-opus-5-5"}, "claude-haiku-5-5"),
+        ({}, "claude-haiku-5-5"),
+    ],
+)
+def test_before_a_base_url_a_model_without_a_listed_price_also_checks_unless_another_is_set(
+    environ: dict[str, str], fast: str
+) -> None:
+    there = {"ANTHROPIC_BASE_URL": "http://localhost:11434"}
+    assert Settings.from_env(there | environ).claude_model_fast == fast
+
+
+def test_without_a_base_url_a_model_without_a_listed_price_leaves_the_fast_one_as_it_is() -> None:
+    given = KEY | {"CLAUDE_MODEL": "claude-new-6", "MODEL_PRICES": "claude-new-6=1/5/0.1"}
+    assert Settings.from_env(given).claude_model_fast == "claude-haiku-5-5"
+
+
 @pytest.mark.parametrize("key", ["CLAUDE_MODEL", "CLAUDE_MODEL_FAST", "CLAUDE_MODEL_FALLBACK", "RLM_MODELS"])
 def test_a_model_without_a_price_ends_the_start_with_the_line_to_write(key: str) -> None:
     [said] = complaints(KEY | {key: "hf.co/unsloth/Qwen3:Q4"})

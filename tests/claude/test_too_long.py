@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from daemon.claude.client import Claude
@@ -12,6 +14,7 @@ from daemon.engine.event import canonical
 from daemon.memory import Memory, working_memory
 from rehearsal.claude.understudy import Understudy
 from tests.claude.conftest import MEMORY, Build, ask
+from tests.claude.raw import Raw
 from tests.soak import shared
 
 SAID = {
@@ -81,6 +84,16 @@ async def test_a_status_or_a_kind_of_error_that_means_it_is_enough(
 ) -> None:
     understudy.fail(status, kind, said="No.")
     assert (await ask(claude)).failure == "too-long"
+
+
+async def test_the_refusal_of_llama_server_tells_the_window_and_the_prompt(before: Claude, raw: Raw) -> None:
+    said = "request (30513 tokens) exceeds the available context size (12288 tokens), try increasing it"
+    error = {"code": 400, "message": said, "type": "exceed_context_size_error"}
+    body = {"error": {**error, "n_prompt_tokens": 30_513, "n_ctx": 12_288}}
+    for _ in range(2):
+        raw.answer(json.dumps(body).encode(), status=400)
+    reply = await ask(before)
+    assert (reply.failure, before.window("speak")) == ("too-long", 12_288)
 
 
 async def test_a_code_of_openai_in_the_body_is_enough(claude: Claude, understudy: Understudy) -> None:

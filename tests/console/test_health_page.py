@@ -139,7 +139,7 @@ async def test_health_shows_in_a_table_what_a_local_model_can_do(
             "address": server.url,
             "model": "qwen3:8b",
             "server": "llama-server b6543-abc",
-            "mark": MARK,
+            "mark": LISTED.mark,
         }
         row = {**served, "at": 1.0, "questions": [*QUESTIONS], "capabilities": known}
         (tmp_path / "model-capabilities.json").write_text(json.dumps({"models": [row]}))
