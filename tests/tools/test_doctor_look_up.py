@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from daemon.doctor.doctor import examine_with
 from daemon.doctor.finding import Finding, line
 from daemon.price import FREE
+from tests.attention import until
 from tests.backends.model_list import QWEN, ModelServer, model_server
 from tests.clock import FakeClock
 from tests.stories.process import ended, start
@@ -29,13 +31,15 @@ async def world(tmp_path: Path) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def said(world: Stage, server: ModelServer, **others: Any) -> list[Finding]:
+async def said(
+    world: Stage, server: ModelServer, clock: FakeClock | None = None, **others: Any
+) -> list[Finding]:
     """What the doctor says of the model before this server."""
     world.home.mkdir(mode=0o700, exist_ok=True)
     values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE),)}
     asked = settings(world, anthropic_base_url=server.url, **{**values, **others})
     named = ("models", "claude", "windows", "can do", "server")
-    return [one async for one in examine_with(asked, FakeClock()) if one.name in named]
+    return [one async for one in examine_with(asked, clock or FakeClock()) if one.name in named]
 
 
 async def test_what_a_local_model_can_do_stands_in_aligned_lines_and_is_kept_for_the_daemon(
@@ -93,6 +97,21 @@ async def test_at_a_budget_of_nothing_no_model_is_asked(world: Stage) -> None:
         found = await said(world, server, budget_daily_usd=0.0)
         assert server.requests == []
         assert "12,288 tokens  ?" in [one.said for one in found if one.name == "can do"][1]
+
+
+async def test_an_answer_that_comes_later_than_one_is_waited_for_is_ill(world: Stage) -> None:
+    clock, held = FakeClock(), asyncio.Event()
+    async with model_server(held_back=held) as server:
+        looking = asyncio.create_task(said(world, server, clock))
+        await until(lambda: server.requests)
+        while len(server.requests) < 2:  # the first try was given up
+            await clock.advance(30)
+        held.set()
+        while not looking.done():
+            await clock.advance(0.1)
+        [wrong] = [one for one in await looking if not one.ok]
+    assert wrong.said.startswith(f"{LOCAL} answered, but its first word came after ")
+    assert wrong.said.endswith("Take a smaller model or a faster server, or set MODEL_FIRST_TOKEN higher")
 
 
 async def test_as_a_program_of_its_own_the_daemon_ends_with_78_and_the_names(tmp_path: Path) -> None:
