@@ -43,6 +43,7 @@ from daemon.private import READS
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from daemon.project import root, settle
+from daemon.soul.backend_watch import look_up_once
 from daemon.soul.budget import Budget
 from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
@@ -202,6 +203,7 @@ async def _read(
         journal = await enter(Journal(place, clock, SOUL_KINDS))
         progress = Progress(settings.reading.iterations, sys.stderr)
         claude = await enter(claude_for(settings, clock, "", Tries(progress.say)))
+        await look_up_once(claude, clock)
         model = TerminalModel(claude, clock, models_of(settings))
         world = _world(settings, journal, model, clock, asked.process, open)
         opened, _ = await journal.open_thread("thread:terminal", HERE)

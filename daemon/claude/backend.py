@@ -12,7 +12,7 @@ from daemon.claude.model_list import ListedModel, believed
 from daemon.claude.models import is_listed
 from daemon.claude.name_check import NameCheck, check_names
 from daemon.claude.probes import QUESTIONS, Found
-from daemon.claude.server_look_up import Server, ServerLookUp
+from daemon.claude.server_look_up import UNKNOWN_VERSION, Server, ServerLookUp
 
 MOST_TRIES = 3
 """How often a question is asked whose answer is unclear."""
@@ -117,17 +117,20 @@ class Backend:
         if self.unlisted:
             found = await self._look_up.details(found)
         before = self.server
-        if before and before.models and found.models is None:
+        if before and before.models and found.models is None and found.version == UNKNOWN_VERSION:
             self.server = replace(before, why=found.why)
             return
         self._tell(before, found)
+        windows = {model: self.window(model) for model in self.unlisted}
         self.server = found
         self.check = check_names(found, self._named)
         for sentence in (*self.check.doubtful, *self.odd_windows):
             if before is None:
                 log.warning("%s", sentence)
-        for model in self.unlisted:
+        for model, window in windows.items():
             self._recognise(model, found)
+            if before and self._changed and window != self.window(model):
+                self._changed(model)
 
     def _tell(self, before: Server | None, found: Server) -> None:
         if found.models is None and (before is None or before.why != found.why):

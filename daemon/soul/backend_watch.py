@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from daemon.claude.account import ACCOUNT
 from daemon.claude.capabilities import Schema
 from daemon.claude.client import Claude
 from daemon.claude.patience import Patience
 from daemon.claude.probes import TEXTS, asked
+from daemon.claude.retry import PASSING
 from daemon.engine.event import canonical
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
@@ -35,6 +36,8 @@ AGAIN = 60.0
 """Seconds from one look at the server to the next."""
 LOOK = 5.0
 """Seconds for which no call must be on its way before a model is asked what it can do."""
+AWAY = ACCOUNT | PASSING - {"server-error"}
+"""Words of Reply.failure after which a question is asked again, however often."""
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +56,8 @@ class BackendWatch:
         self._is_late = False
         """Did the start go on without the server's list?"""
         self._stopping = asyncio.Event()
-        self._gave_way = False
-        """Was the last question broken off since somebody else asked something?"""
+        self._is_put_off = False
+        """Was the last question not answered for a reason that tells nothing of the model?"""
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -77,15 +80,10 @@ class BackendWatch:
         """
         if self._task is None:
             return
-        try:
-            async with Patience(self._clock, self._clock.steady() + START, asyncio.Event()) as patience:
-                patience.wait(START)
-                await self._is_known.wait()
-        except TimeoutError:
-            self._is_late = True
+        self._is_late = not await _in_time(self._clock, START, self._is_known.wait())
+        if self._is_late:
             log.info("The start goes on without the server's list of models, which takes longer.")
-        if self._backend.check.wrong:
-            raise ConfigError("\n".join(self._backend.check.wrong))
+        end_if_wrong(self._claude)
 
     async def _watch(self) -> None:
         await self._look_up()
@@ -100,10 +98,7 @@ class BackendWatch:
             await self._look_up()
 
     async def _look_up(self) -> None:
-        with suppress(TimeoutError):
-            async with Patience(self._clock, self._clock.steady() + ANSWERING, asyncio.Event()) as patience:
-                patience.wait(ANSWERING)
-                await self._backend.look_up()
+        await _in_time(self._clock, ANSWERING, self._backend.look_up())
 
     async def _rest(self) -> None:
         """Until the server is to be looked at again: soon after a model answers that did not."""
@@ -131,9 +126,9 @@ class BackendWatch:
             return
         text = self._texts.newest(TEXTS[question])
         await self._quiet()
-        self._gave_way = False
+        self._is_put_off = False
         found = await asked(question, model, text, self._sent)
-        if not self._gave_way:
+        if not self._is_put_off:
             self._backend.learn(model, question, found, self._clock.now())
             log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
 
@@ -148,10 +143,12 @@ class BackendWatch:
     async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
         """The reply to a question, which is paid from the day's budget and gives way to others."""
         amount = self._claude.reserve(request, len(canonical(request)))
-        async with self._budget.reserved(amount, self._stopping) as granted:
-            if not granted:
-                return Reply(outcome="over-budget", model=request["model"])
+        if not self._budget.fits(amount):  # a reservation that is refused would be told to the owner
+            self._is_put_off = True
+            return Reply(outcome="over-budget", model=request["model"])
+        async with self._budget.reserved(amount, self._stopping):
             reply = await self._giving_way(request, form)
+            self._is_put_off = reply.outcome == "cancelled" or reply.failure in AWAY
             key = f"look-up:{name}:{self._journal.last()}"
             await self._journal.append(SELF, _event(name, reply), key=key, author="core")
         return reply
@@ -160,17 +157,38 @@ class BackendWatch:
         stop = asyncio.Event()
         looking = asyncio.create_task(self._stop_for_others(stop))
         try:
-            reply = await self._claude.probe(request, form, stop)
+            return await self._claude.probe(request, form, stop)
         finally:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
-        self._gave_way = reply.outcome == "cancelled"
-        return reply
 
     async def _stop_for_others(self, stop: asyncio.Event) -> None:
         while not self._claude.availability.is_busy:
             await self._clock.sleep(1)
         stop.set()
+
+
+async def look_up_once(claude: Claude, clock: Clock) -> None:
+    """Look up the server's list. Raises ConfigError where it lacks a model that the settings name."""
+    await _in_time(clock, START, claude.backend.look_up())
+    end_if_wrong(claude)
+
+
+def end_if_wrong(claude: Claude) -> None:
+    """Raise ConfigError where the server's list lacks a model that the settings name."""
+    if claude.backend.check.wrong:
+        raise ConfigError("\n".join(claude.backend.check.wrong))
+
+
+async def _in_time(clock: Clock, seconds: float, work: Awaitable[object]) -> bool:
+    """Wait for this so long; return whether it came to its end."""
+    try:
+        async with Patience(clock, clock.steady() + seconds, asyncio.Event()) as patience:
+            patience.wait(seconds)
+            await work
+    except TimeoutError:
+        return False
+    return True
 
 
 def _event(question: str, reply: Reply) -> LookUpCall:

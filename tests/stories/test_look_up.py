@@ -18,6 +18,7 @@ from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.price import FREE, price
 from daemon.rules import verify
 from tests.backends.model_list import QWEN, ModelServer, model_server
+from tests.stories.process import ended, start
 from tests.stories.stage import ALICE, Stage, staged
 
 LOCAL = "qwen3:8b"
@@ -138,6 +139,7 @@ async def test_where_the_budget_is_nothing_a_model_that_costs_is_asked_nothing(w
         await awake(world, server, model_prices=((LOCAL, price(100, 100, 100)),), budget_daily_usd=0.0)
         await world.clock.advance(200)
         assert server.requests == []
+        assert (await world.health())[1]["wrong"] == []
 
 
 async def test_a_question_gives_way_to_a_person_and_is_asked_again_afterwards(world: Stage) -> None:
@@ -341,6 +343,35 @@ async def test_a_server_that_is_away_for_a_while_stays_known(world: Stage) -> No
         server.status = 503
         await world.clock.advance(300)
         assert known(world) == found
+
+
+async def test_a_model_that_is_away_for_long_is_asked_when_it_is_back(world: Stage) -> None:
+    async with model_server(failing=529) as server:
+        await awake(world, server)
+        await world.clock.advance(600)
+        assert known(world).keeps_sections is None
+        assert (await world.health())[1]["wrong"] == [], "nobody waits for an answer"
+        server.failing = 0
+        await looked_up(world)
+        assert known(world).keeps_sections is True
+
+
+async def test_a_server_that_starts_again_with_a_larger_window_gets_longer_prompts(world: Stage) -> None:
+    async with model_server(props=None) as server:
+        await awake(world, server)
+        claude = world.soul.services.claude
+        assert claude.window("speak") == 12_288
+        server.listed = [{**QWEN, "meta": {**QWEN["meta"], "n_ctx": 65_536}}]
+        await world.passing(5, lambda: claude.window("speak") == 65_536)
+
+
+async def test_a_reading_in_a_terminal_ends_likewise_where_the_list_lacks_the_model(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The ferry is late.")
+    async with model_server() as server:
+        asked = ("read", str(tmp_path / "a.txt"), "-q", "What is late?")
+        status, said = await ended(await start(tmp_path / "home", *asked, ANTHROPIC_BASE_URL=server.url))
+    assert (status, server.requests) == (78, [])
+    assert "Its list names qwen3:8b." in said
 
 
 async def test_a_file_that_is_damaged_is_begun_anew(world: Stage) -> None:
