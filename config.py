@@ -23,11 +23,13 @@ from daemon.limits import (
     PERSON,
     PROCESS_TIMEOUT,
     READING,
+    STREAM,
     THREAD,
     TURN,
     InnerLimits,
     Limits,
     ReadingLimits,
+    StreamLimits,
 )
 from daemon.misspelt import Unread, unread, unreadable
 from daemon.price import FREE, Price
@@ -131,6 +133,9 @@ class Settings:
     claude_model_expert: str = setting("", name, MODEL_HINT)
     model_prices: tuple[tuple[str, Price], ...] = setting((), prices, PRICES_HINT)
     model_window: tuple[tuple[str, int], ...] = setting((), windows, WINDOW_HINT)
+    model_first_token: float = setting(0.0, span(1, DAY), "Write seconds, or like 90s, 10m or 1h.")
+    model_stall: float = setting(STREAM.stall, span(1, DAY), "Write seconds, or like 30s or 5m.")
+    model_concurrency: int = setting(0, count(1, 200), "One at a time is usual for a local model.")
     ism_enabled: bool = setting(False, only_true, "Write true or false.")
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
     iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
@@ -255,6 +260,11 @@ class Settings:
             concurrency=self.rlm_concurrency,
             threshold=self.rlm_threshold_tokens,
         )
+
+    @property
+    def stream(self) -> StreamLimits:
+        """How long a model's answer is waited for."""
+        return StreamLimits(first_event=self.model_first_token or None, stall=self.model_stall)
 
     @property
     def inner(self) -> InnerLimits | None:

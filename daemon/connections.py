@@ -52,6 +52,7 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
             table=table,
             tried=tried,
             backend=backend,
+            limits=settings.stream,
         )
     return Claude(
         api_key="rehearsal",
@@ -61,6 +62,7 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
         clock=clock,
         rehearsed=True,
         table=settings.table,
+        limits=settings.stream,
     )
 
 

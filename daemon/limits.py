@@ -73,3 +73,27 @@ class InnerLimits:
 
 INNER = InnerLimits()
 """What holds for the inner life where the owner says nothing else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLimits:
+    """How long the answer of a model is waited for, in seconds.
+
+    `first_event` counts from the sending; None: it follows from the model. `stall` is the longest silence of
+    a stream that has begun.
+    """
+
+    first_event: float | None = None
+    stall: float = 60.0
+
+    @property
+    def events(self) -> float:
+        """The longest time without an event of a stream that has begun, whatever else it sends."""
+        return max(WITHOUT_EVENT, self.first_event or 0.0)
+
+
+WITHOUT_EVENT = 600.0
+"""Seconds for which comments and pings alone keep a stream that has begun."""
+
+STREAM = StreamLimits()
+"""What holds for a stream where the owner says nothing else."""

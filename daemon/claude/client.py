@@ -15,21 +15,23 @@ from typing import Any, Self, cast, get_args
 from urllib.parse import quote
 
 import httpx2
-from anthropic import AsyncAnthropic, AsyncStream, DefaultAioHttpClient
+from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
 from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
+from daemon.claude.answer_events import events
 from daemon.claude.availability import Availability
 from daemon.claude.backend import Backend
 from daemon.claude.capabilities import Capabilities, Schema
 from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, detail, failure, whole
 from daemon.claude.model_api import ModelAPI
-from daemon.claude.models import Model, ModelTable, cost
+from daemon.claude.models import Model, ModelTable, cost, is_listed
 from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, held, plain, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
 from daemon.claude.streamed import CHARACTERS, FULL, Answer
 from daemon.claude.windows import Windows
+from daemon.limits import STREAM, StreamLimits
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
 from daemon.reply import Reply, Usage
@@ -40,12 +42,16 @@ ANTHROPIC = "https://api.anthropic.com"
 """Said explicitly, so that nothing but the settings decides where the words go."""
 CONNECT = httpx2.Timeout(None, connect=10)
 """What comes after the connection is made is watched by Patience."""
-FIRST = 300.0
-"""Seconds of silence before an answer begins: a local model reads a long prompt in silence."""
-STALL = 60.0
-"""Seconds of silence in the middle of an answer; Anthropic sends pings while its models think."""
+FIRST, FIRST_UNLISTED = 300.0, 600.0
+"""Seconds from the sending to the first event, of a listed model and of any other: a local one reads long."""
+STALL = STREAM.stall
+"""Seconds without a byte in the middle of an answer; Anthropic sends pings while its models think."""
 LONGEST = 600.0
-"""Seconds that a call may take, with all its tries."""
+"""Seconds in which a call is tried again, and that one try of a listed model may take."""
+SLOWEST = 2.0
+"""Seconds to a token of an answer, at the most: a model that is not listed may be as slow as that."""
+GOODBYE = 0.5
+"""Seconds in which a server that has ended an answer may close the stream, so that the connection is kept."""
 LOOKING_UP = 20.0
 """Seconds for which the server is asked whether it knows a model."""
 KNOWN, UNLISTED = "known", "unlisted"
@@ -59,8 +65,9 @@ class Claude:
     """The models of this daemon, one for each role. Its connections live as long as its context.
 
     `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
-    stands before the loopback. `tried` is told of each try that failed, in place of the log. `api` is another
-    one than Anthropic's at `base_url`. `backend` is what is known of the server there.
+    stands before the loopback. `tried` is told of each try that failed, in place of the log; `limits` say how
+    long a stream is waited for. `api` is another one than Anthropic's at `base_url`; `backend` is what is known
+    of the server there.
     """
 
     def __init__(
@@ -76,8 +83,10 @@ class Claude:
         tried: Tried | None = None,
         api: ModelAPI | None = None,
         backend: Backend | None = None,
+        limits: StreamLimits | None = None,
     ) -> None:
         self._models = dict(models)
+        self._limits = limits or STREAM
         self._table = table or ModelTable()
         self.backend = backend or Backend()
         self._windows = Windows(self._table, self.backend.window)
@@ -209,7 +218,7 @@ class Claude:
             answer = self._api.begin(sent)
             tries.append(answer)
             with self.availability.trying(name, answer):
-                await self._try(sent, answer, hear, began + LONGEST, stop)
+                await self._try(sent, answer, hear, self._end(sent, began), stop)
             if answer.failure == "bad-request" and formed(sent):
                 sent, refused = plain(sent), True
                 continue
@@ -266,7 +275,8 @@ class Claude:
         until: float,
         stop: asyncio.Event,
     ) -> None:
-        async with aclosing(self._deltas(request, answer, Patience(self._clock, until, stop))) as deltas:
+        patience = Patience(self._clock, until, stop, self._limits)
+        async with aclosing(self._deltas(request, answer, patience)) as deltas:
             async for delta in deltas:
                 if answer.first_text is None:
                     answer.first_text = self._clock.steady()
@@ -281,16 +291,20 @@ class Claude:
         """The texts of the answer as they come. What the consumer raises does not pass through here."""
         try:
             async with patience:
-                patience.wait(FIRST)
+                patience.sent(self._first_event(request["model"]))
                 async with aclosing(await self._api.send(request)) as stream:
-                    async for event in AsyncStream.raw_events(stream):
-                        delta = answer.take(event.data)
+                    came = events(stream, patience)
+                    async for data in came:
+                        delta = answer.take(data)
                         if delta:
                             patience.rest(stream.aclose)
                             yield delta
-                        patience.wait(STALL)
+                            patience.wait()
+                        if answer.ended:
+                            await _end_of(came)
+                            break
             if not answer.complete:
-                raise Broken("the stream ended in the middle")
+                raise Broken("the stream ended in the middle", ours=True)
             if answer.stop_reason == FULL and not answer.texts:
                 answer.failure = TOO_LONG
                 self._windows.refused(request, "")
@@ -310,6 +324,22 @@ class Claude:
                 self._complain(
                     Fault(failure=answer.failure, model=request["model"]), detail(error, self._key)
                 )
+
+    def _first_event(self, model: str) -> float:
+        """Seconds within which the first event must come."""
+        usual = FIRST if is_listed(model) else FIRST_UNLISTED
+        return self._limits.first_event or usual
+
+    def _end(self, request: Mapping[str, Any], began: float) -> float:
+        """When a try that is made now ends at the latest, on the steady clock.
+
+        A model that is not listed may be slow: its time follows from the most that it may write.
+        """
+        first = self._first_event(request["model"])
+        if is_listed(request["model"]):
+            return began + max(LONGEST, first)
+        most: float = request["max_tokens"]
+        return self._clock.steady() + first + SLOWEST * most
 
     def _complain(self, fault: Fault, said: str) -> None:
         """Log a failure; a fault of the account once, with what to do, and not at each try."""
@@ -363,6 +393,14 @@ class Claude:
             seconds=self._clock.steady() - began,
             tries=len(tries),
         )
+
+
+async def _end_of(events: AsyncGenerator[str, None]) -> None:
+    """Read to the end of a stream whose answer is whole; what more it says is no part of the answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GOODBYE):
+            async for _ in events:
+                pass
 
 
 def messages_api(

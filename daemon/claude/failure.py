@@ -12,6 +12,8 @@ import aiohttp
 import anthropic
 import httpx2
 
+from daemon.claude.patience import Overdue
+
 STATUS = {
     401: "unauthorized",
     402: "no-credit",
@@ -91,11 +93,15 @@ LEAST_WINDOW = 1_000
 
 
 class Broken(Exception):
-    """A stream ended with an error of this kind, or in the middle of an answer."""
+    """A stream ended with an error of this kind, or in the middle of an answer.
 
-    def __init__(self, said: str, kind: str = "") -> None:
+    `ours`: the words are ours, and not the server's.
+    """
+
+    def __init__(self, said: str, kind: str = "", *, ours: bool = False) -> None:
         super().__init__(said)
         self.kind = kind
+        self.ours = ours
 
 
 FAILURES = (
@@ -188,6 +194,8 @@ def cause(error: BaseException) -> str:
     """Return what the network or the server did, in a few words without its own text; empty if unknown."""
     if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
         return f"HTTP {error.status_code}"
+    if isinstance(error, Overdue) or (isinstance(error, Broken) and error.ours):
+        return str(error)
     for one in _chain(error):
         for kind, words in CAUSES:
             if isinstance(one, kind):
@@ -220,4 +228,6 @@ def detail(error: BaseException, secret: str) -> str:
         return f"{error.status_code} {error.type} {error.request_id}: {said}"
     if isinstance(error, Broken):
         return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")
+    if isinstance(error, Overdue):
+        return str(error)
     return type(error).__name__

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
+from daemon.limits import STREAM, StreamLimits
 from daemon.ports import Clock
 
 LOOK = 60.0
@@ -18,32 +19,69 @@ class Stopped(Exception):
     """Someone stopped the soul: nobody waits for this any more."""
 
 
-class Patience:
-    """While inside, a wait ends in TimeoutError when it takes too long, and in Stopped when `stop` is set.
+class Overdue(TimeoutError):
+    """A stream reached one of its limits. Its text says which one, with the seconds."""
 
+
+class Patience:
+    """While inside, a wait ends in Overdue when it takes too long, and in Stopped when `stop` is set.
+
+    A stream has not begun before its first event. From then on each byte is a sign of life, and an event must
+    come now and then, whatever bytes come. `until` is when all of it ends, on the steady clock.
     What is done at `rest` is never cut off; who stops us then closes the stream, and the next wait ends.
     One watcher for each of both, not a timer for each event: that would cost more than the event.
     """
 
-    def __init__(self, clock: Clock, until: float, stop: asyncio.Event) -> None:
+    def __init__(
+        self, clock: Clock, until: float, stop: asyncio.Event, limits: StreamLimits | None = None
+    ) -> None:
         self._clock = clock
         self._until = until
         self._stop = stop
-        self._due = math.inf
+        self._limits = limits or STREAM
+        self._entered = self._heard = clock.steady()
+        """When it was entered, and when the last bytes came."""
+        self._begun = False
+        self._bytes_due = math.inf
+        self._event_due = math.inf
         self._close: Callable[[], Awaitable[None]] | None = None
         self._resting = False
         self._over: Exception | None = None
         self._cut = False
 
-    def wait(self, seconds: float) -> None:
-        """From now on we wait for the other side, so long at the most. Raises Stopped."""
-        if self._over:
-            raise self._over
-        self._resting, self._due = False, min(self._clock.steady() + seconds, self._until)
+    # What the stream tells
+
+    def sent(self, first_event: float) -> None:
+        """A request is sent now; its first event must come within so many seconds. Raises Stopped."""
+        self._raise_if_over()
+        self._event_due = self._clock.steady() + first_event
+
+    def heard(self) -> None:
+        """Bytes came, of whatever kind."""
+        self._heard = self._clock.steady()
+        self._bytes_due = self._heard + self._limits.stall
+
+    def event(self) -> None:
+        """An event came with the last bytes."""
+        self._begun = True
+        self._event_due = self._heard + self._limits.events
 
     def rest(self, close: Callable[[], Awaitable[None]]) -> None:
         """From now on it waits for us; `close` ends the stream."""
-        self._resting, self._due, self._close = True, math.inf, close
+        self._resting, self._close = True, close
+
+    def wait(self) -> None:
+        """From now on we wait for the stream again, as long as at first. Raises Stopped and Overdue."""
+        self._raise_if_over()
+        self._resting = False
+        self.heard()
+        self.event()
+
+    def _raise_if_over(self) -> None:
+        if self._over:
+            raise self._over
+
+    # Inside
 
     async def __aenter__(self) -> Self:
         task = asyncio.current_task()
@@ -62,12 +100,35 @@ class Patience:
         if ours and self._over and kind is asyncio.CancelledError:
             raise self._over from error
 
+    @property
+    def _due(self) -> float:
+        """When the wait takes too long, as far as is known now."""
+        if self._resting:
+            return math.inf
+        due = min(self._event_due, self._until)
+        if self._begun:
+            due = min(due, self._bytes_due)
+        return due
+
     async def _watch(self) -> None:
+        look = min(LOOK, self._limits.stall)
         left = self._due - self._clock.steady()
         while left > 0:
-            await self._clock.sleep(min(left, LOOK))
+            await self._clock.sleep(min(left, look))
             left = self._due - self._clock.steady()
-        self._end(TimeoutError())
+        self._end(Overdue(self._reached()))
+
+    def _reached(self) -> str:
+        """The limit that was reached, in words for the log and for Health."""
+        now = self._clock.steady()
+        if not self._begun and now >= self._event_due:
+            seconds = self._event_due - self._entered
+            return f"no first event within {seconds:g} s, MODEL_FIRST_TOKEN"
+        if now >= self._bytes_due:
+            return f"no byte for {self._limits.stall:g} s, MODEL_STALL"
+        if now >= self._event_due:
+            return f"no event for {self._limits.events:g} s, though the connection lives"
+        return f"not whole after {self._until - self._entered:g} s"
 
     async def _heed(self) -> None:
         await self._stop.wait()

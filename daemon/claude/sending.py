@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Any
 
 import aiohttp
@@ -18,6 +19,9 @@ from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import Answer
 
 OF_THE_BODY = "content-length"
+OF_THE_TRANSFER = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+MOST_OF_AN_ERROR = 100_000
+"""Bytes that are read of a refusal: some servers send the whole prompt back, or never end."""
 
 
 class Sender:
@@ -43,7 +47,7 @@ class Sender:
         try:
             response = await self._http.send(made, stream=True)
             if not response.is_success:
-                await response.aread()
+                response = await _beginning(response)
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise APIConnectionError(request=made) from error
         if not response.is_success:
@@ -82,6 +86,19 @@ async def form(sdk: AsyncAnthropic) -> httpx2.Request:
     [request] = made
     del request.headers[OF_THE_BODY]
     return request
+
+
+async def _beginning(response: httpx2.Response) -> httpx2.Response:
+    """The response with no more of its body than is looked at."""
+    body = bytearray()
+    async with aclosing(response):
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MOST_OF_AN_ERROR:
+                break
+    kept = [(name, value) for name, value in response.headers.items() if name not in OF_THE_TRANSFER]
+    content = bytes(body[:MOST_OF_AN_ERROR])
+    return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
 
 def refused(response: httpx2.Response) -> APIStatusError:

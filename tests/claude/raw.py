@@ -44,7 +44,11 @@ class Raw:
 
     def send(self, *events: object) -> None:
         """Stream these events."""
-        self._bytes.put_nowait(b"".join(map(frame, events)))
+        self.put(b"".join(map(frame, events)))
+
+    def put(self, sent: bytes) -> None:
+        """Stream these bytes."""
+        self._bytes.put_nowait(sent)
 
     def end(self) -> None:
         """End the stream."""

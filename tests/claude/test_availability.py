@@ -87,7 +87,7 @@ async def test_a_model_that_stays_silent_is_slow_first_and_then_away(
     assert not claude.availability.failing
     await clock.advance(STALL / 2)
     await until(lambda: claude.availability.failing)
-    assert known(claude) == (SPEAKS, "broken-stream", "it is silent for too long")
+    assert known(claude) == (SPEAKS, "broken-stream", "no byte for 60 s, MODEL_STALL")
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
 

@@ -13,6 +13,8 @@ from tests.claude.conftest import ask, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame
 
+THOUGHT = {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "Hm."}}
+
 
 class Listener:
     """Somebody who asks, and what they have heard so far."""
@@ -97,7 +99,7 @@ async def test_a_stream_without_an_end_is_given_up(listener: Listener, clock: Ha
     await listener.takes(START)
     for _ in range(int(LONGEST // (STALL - 1))):
         await clock.advance(STALL - 1)
-        await listener.takes(PING)
+        await listener.takes(THOUGHT)
     await clock.advance(STALL - 1)
     reply = await listener.call
     assert (reply.failure, reply.tries, reply.seconds) == ("broken-stream", 1, LONGEST)

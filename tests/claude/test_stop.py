@@ -155,7 +155,7 @@ async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end() -> None:
 
     async def wait() -> None:
         async with Patience(bell, math.inf, stop) as patience:
-            patience.wait(STALL)
+            patience.sent(STALL)
             waits.set()
             await asyncio.Event().wait()
 

@@ -239,9 +239,9 @@ THINKING = (
     ),
     rule(
         "stalled: a silent stream is given up",
-        "claude/client.py",
-        "                        patience.wait(STALL)\n",
-        "",
+        "claude/patience.py",
+        "self._bytes_due = self._heard + self._limits.stall",
+        "pass",
         f"{BREAKS}test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_message",
     ),
     rule(
@@ -254,16 +254,15 @@ THINKING = (
     rule(
         "slow: each piece has a patience of its own",
         "claude/patience.py",
-        "self._resting, self._due = False, min(self._clock.steady() + seconds, self._until)",
-        "self._resting = False\n"
-        "        self._until = self._due = min(self._clock.steady() + seconds, self._until)",
+        "self._bytes_due = self._heard + self._limits.stall",
+        "self._bytes_due = min(self._bytes_due, self._heard + self._limits.stall)",
         f"{MODEL}test_slow_tokens_are_waited_for",
     ),
     rule(
         "slow: but all of them together have an end",
         "claude/patience.py",
-        "min(self._clock.steady() + seconds, self._until)",
-        "self._clock.steady() + seconds",
+        "min(self._event_due, self._until)",
+        "self._event_due",
         "tests/claude/test_patience.py::test_a_stream_without_an_end_is_given_up",
     ),
     rule(

@@ -1,0 +1,267 @@
+"""A stream lives as long as bytes come, and no stream is endless: the log says which limit was reached."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from daemon.claude.answer_events import MOST_BYTES
+from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, Claude
+from daemon.limits import WITHOUT_EVENT, StreamLimits
+from daemon.memory import Memory
+from daemon.reply import Reply
+from tests.attention import rest, until
+from tests.backends.llama_server import COMMENT, COMMENT_EACH, llama_server
+from tests.claude.conftest import KEY, MEMORY, ask
+from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame, serving
+from tests.clock import FakeClock
+
+LISTED, LOCAL = "claude-sonnet-5-5", "qwen3:8b"
+
+
+@asynccontextmanager
+async def client(url: str, clock: FakeClock, model: str, **how: Any) -> AsyncIterator[Claude]:
+    models = {"speak": model, "fast": model}
+    async with Claude(api_key=KEY, models=models, clock=clock, base_url=url, **how) as claude:  # type: ignore[arg-type]
+        yield claude
+
+
+async def passing(clock: FakeClock, call: asyncio.Task[Reply], seconds: float, step: float = 1.0) -> None:
+    """So much time passes, in steps, each when what was sent has arrived; less where the call has ended."""
+    end = clock.steady() + seconds
+    while clock.steady() < end and not call.done():
+        await rest()
+        await clock.advance(min(step, end - clock.steady()))
+    await rest()
+
+
+class Sender:
+    """A call under way, to a server that sends what a test tells it."""
+
+    def __init__(self, raw: Raw, clock: FakeClock, claude: Claude) -> None:
+        self.raw, self.clock = raw, clock
+        self.heard: list[str] = []
+        self.call: asyncio.Task[Reply] = asyncio.create_task(ask(claude, hear=self._hear))
+
+    async def _hear(self, text: str) -> None:
+        self.heard.append(text)
+
+    async def send(self, sent: bytes, every: float = 0.0, times: int = 1) -> None:
+        """Send these bytes so often, each time after so many seconds, as long as the call lasts."""
+        for _ in range(times):
+            await self.pass_(every)
+            if not self.call.done():
+                self.raw.put(sent)
+                await rest()
+
+    async def pass_(self, seconds: float) -> None:
+        await passing(self.clock, self.call, seconds, step=max(seconds, 1.0))
+
+
+@asynccontextmanager
+async def sending(model: str, **how: Any) -> AsyncIterator[Sender]:
+    """A call whose request has arrived."""
+    raw, clock = Raw(), FakeClock()
+    async with serving(raw) as url, client(url, clock, model, **how) as claude:
+        sender = Sender(raw, clock, claude)
+        await until(lambda: raw.asked)
+        yield sender
+        sender.call.cancel()
+        await asyncio.gather(sender.call, return_exceptions=True)
+
+
+async def test_a_local_model_that_reads_a_long_prompt_with_comments_is_waited_for() -> None:
+    clock = FakeClock()
+    async with llama_server(clock) as (server, url), client(url, clock, LOCAL) as claude:
+        server.say("It is late.", prefill=FIRST_UNLISTED - 10, token=STALL - 1)
+        call = asyncio.create_task(ask(claude))
+        await until(lambda: server.order)
+        await passing(clock, call, 4_000, step=10)
+        reply = await call
+    assert (reply.outcome, reply.text, reply.tries, server.closed) == ("ok", "It is late.", 1, 0)
+
+
+async def test_a_comment_in_the_middle_of_an_answer_is_a_sign_of_life() -> None:
+    async with sending(LISTED) as it:
+        await it.send(frame(START) + frame(delta("One moment")))
+        await it.send(COMMENT, every=STALL - 1, times=5)
+        it.raw.send(delta(" more."), STOP, END)
+        it.raw.end()
+        reply = await it.call
+    assert (reply.outcome, reply.text, reply.tries) == ("ok", "One moment more.", 1)
+
+
+@pytest.mark.parametrize(
+    "sign", [b":", b"\n", b": keep-alive\n\n", b"event: ping\n", b"da", b"retry: 3000\n\n"]
+)
+async def test_any_byte_is_a_sign_of_life(sign: bytes) -> None:
+    async with sending(LISTED) as it:
+        await it.send(frame(START) + frame(delta("Here")))
+        await it.send(sign, every=STALL - 1, times=3)
+        assert not it.call.done()
+
+
+@pytest.mark.parametrize(("model", "first"), [(LISTED, FIRST), (LOCAL, FIRST_UNLISTED)])
+@pytest.mark.parametrize("sign", [COMMENT, frame(PING), b"retry: 1\n\n", b""])
+async def test_without_a_first_event_a_call_ends_whatever_else_comes(
+    model: str, first: float, sign: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sending(model) as it:
+        await it.send(sign, every=COMMENT_EACH, times=int(first // COMMENT_EACH) - 1)
+        assert "did not answer" not in caplog.text
+        await it.send(sign, every=COMMENT_EACH, times=2)
+    assert f"broken-stream (no first event within {first:g} s, MODEL_FIRST_TOKEN)" in caplog.text
+
+
+@pytest.mark.parametrize("sign", [COMMENT, frame(PING), b": " + b"x" * 100 + b"\n\n"])
+async def test_comments_without_end_end_an_answer_that_has_begun(
+    sign: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sending(LOCAL) as it:
+        await it.send(frame(START) + frame(delta("I was")))
+        await it.send(sign, every=50, times=int(WITHOUT_EVENT // 50) - 1)
+        assert not it.call.done()
+        await it.send(sign, every=50, times=2)
+        reply = await it.call
+    assert (reply.outcome, reply.failure, reply.text) == ("failed", "broken-stream", "I was")
+    assert "(no event for 600 s, though the connection lives)" in caplog.text
+    assert reply.cause == "no event for 600 s, though the connection lives"
+
+
+async def test_a_stream_that_has_begun_and_sends_no_byte_is_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with sending(LOCAL, limits=StreamLimits(stall=10)) as it:
+        await it.send(frame(START) + frame(delta("I was")))
+        await it.send(frame(delta(" just")), every=9)
+        await it.pass_(9)
+        assert not it.call.done()
+        await it.pass_(1)
+        reply = await it.call
+    assert (reply.outcome, reply.text) == ("failed", "I was just")
+    assert "broken-stream (no byte for 10 s, MODEL_STALL)" in caplog.text
+
+
+@pytest.mark.parametrize("model", [LISTED, LOCAL])
+async def test_the_owner_says_how_long_the_first_event_is_waited_for(
+    model: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sending(model, limits=StreamLimits(first_event=1_200)) as it:
+        await it.pass_(1_199)
+        assert not it.call.done()
+        await it.pass_(1)
+        reply = await it.call
+    assert (reply.failure, reply.tries) == ("broken-stream", 1)
+    assert "no first event within 1200 s" in caplog.text
+
+
+async def test_a_slow_model_that_lives_is_not_broken_off_after_ten_minutes() -> None:
+    words = [f"word{number} " for number in range(40)]
+    async with sending(LOCAL) as it:
+        await it.send(frame(START))
+        for word in words:
+            await it.send(frame(delta(word)), every=50)
+        it.raw.send(STOP, END)
+        it.raw.end()
+        reply = await it.call
+    assert reply.seconds > 3 * LONGEST
+    assert (reply.outcome, reply.text, reply.tries) == ("ok", "".join(words), 1)
+
+
+async def test_an_answer_without_end_ends_in_the_time_that_its_tokens_may_take(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with sending(LOCAL) as it:
+        await it.send(frame(START))
+        await it.send(frame(delta("no ")), every=59, times=400)
+        reply = await it.call
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", "broken-stream", 1)
+    assert f"not whole after {reply.seconds:g} s" in caplog.text
+
+
+LINES: dict[str, Callable[[int], bytes]] = {
+    "data": lambda size: b"x" * size,
+    "a comment": lambda size: b": " + b"x" * size,
+    "many lines": lambda size: b"data: x\n" * (size // 8),
+    "half blank lines": lambda size: b": x\n" * (size // 4),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+async def test_an_endless_line_is_given_up_in_bounded_memory(
+    line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sending(LISTED) as it:
+        await it.send(frame(START) + frame(delta("Hm")) + b"data: ")
+        for _ in range(MOST_BYTES // 60_000 + 2):
+            await it.send(LINES[line](60_000))
+        reply = await it.call
+    assert (reply.outcome, reply.failure, reply.text) == ("failed", "broken-stream", "Hm")
+    assert f"an event has more than {MOST_BYTES:,} bytes" in caplog.text
+
+
+async def test_a_long_answer_in_small_or_odd_pieces_is_no_endless_line() -> None:
+    text = "y" * 1_000
+    whole = b"".join([frame(START), *[frame(delta(text)) for _ in range(1_200)], frame(STOP), frame(END)])
+    assert len(whole) > MOST_BYTES
+    for end in (b"\n", b"\r\n"):
+        sent = whole.replace(b"\n", end)
+        async with sending(LISTED) as it:
+            for start in range(0, len(sent), 100_001):
+                await it.send(sent[start : start + 100_001])
+            it.raw.end()
+            reply = await it.call
+        assert (reply.outcome, len(reply.text)) == ("ok", 1_200_000)
+
+
+async def test_of_two_answers_in_a_stream_the_first_one_counts() -> None:
+    async with sending(LISTED) as it:
+        first = b"".join(map(frame, (START, delta("One."), STOP, END)))
+        second = b"".join(map(frame, (START, delta(" Two."), STOP, END)))
+        it.raw.put(first + second)
+        it.raw.end()
+        reply = await it.call
+    assert (reply.outcome, reply.text, reply.usage.output, it.heard) == ("ok", "One.", 9, ["One."])
+
+
+async def test_an_answer_whose_stream_stays_open_after_its_end_is_whole_at_once() -> None:
+    async with sending(LISTED) as it:
+        it.raw.send(START, delta("All of it."), STOP, END)
+        reply = await it.call
+        assert it.clock.steady() == FakeClock().steady()
+    assert (reply.outcome, reply.text) == ("ok", "All of it.")
+
+
+async def test_an_answer_without_a_last_event_is_whole_where_its_reason_came() -> None:
+    async with sending(LISTED) as it:
+        await it.send(frame(START) + frame(delta("All of it.")) + frame(STOP))
+        await it.pass_(STALL)
+        reply = await it.call
+    assert (reply.outcome, reply.text) == ("ok", "All of it.")
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_refusal_without_end_is_read_no_further_than_it_is_looked_at(status: int) -> None:
+    async with sending(LISTED) as it:
+        it.call.cancel()
+    raw = Raw()
+    raw.answer(b"no " * 1_000_000, status=status)
+    async with serving(raw) as url, client(url, FakeClock(), LISTED) as claude:
+        call = asyncio.create_task(ask(claude))
+        await until(lambda: claude.availability.errors or call.done())
+        assert dict(claude.availability.errors) in ({"bad-request": 1}, {"server-error": 1})
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+
+
+async def test_a_prompt_beyond_the_window_of_llama_server_is_too_long() -> None:
+    clock = FakeClock()
+    long = MEMORY.with_memory(Memory(role="user", content="word " * 8_000))
+    async with llama_server(clock, window=4_000) as (_, url), client(url, clock, LOCAL) as claude:
+        reply = await ask(claude, long)
+        assert (reply.failure, claude.window("speak")) == ("too-long", 4_000)
+        assert await claude.look_up(LOCAL) == "unknown-model"
