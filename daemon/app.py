@@ -23,6 +23,7 @@ from daemon.connections import (
     claude_for,
     clearing,
     models_of,
+    queue_for,
     sandboxes_for,
     slack_for,
 )
@@ -198,6 +199,7 @@ async def _services(
         index=stack.enter_context(index_of(journal)),
         texts=texts,
         claude=claude,
+        queue=queue_for(settings),
         slack=slack,
         budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
         reach=Reach(journal, clock, models_of(settings), claude.availability),

@@ -85,7 +85,14 @@ def readings_of(settings: Settings, open: Open) -> Readings:
         windows[role] = windows[model] = table.model(model).reads
     for model in settings.rlm_models:
         windows.setdefault(model, table.model(model).reads)
-    return Readings(limits=settings.reading, open=open, models=settings.rlm_models, windows=windows)
+    names = {str(role): model for role, model in models.items()}
+    return Readings(
+        limits=settings.reading,
+        open=open,
+        models=settings.rlm_models,
+        windows=windows,
+        names=[names.get(one, one) for one in settings.rlm_models],
+    )
 
 
 def world_of(
@@ -123,6 +130,7 @@ def world_of(
         depth=settings.spawn_max_depth,
         readings=readings_of(settings, open),
         onlookers=services.thinking,
+        queue=services.queue,
         fits=Notes(journal).fits,
     )
 

@@ -13,6 +13,7 @@ from config import Settings
 from daemon.claude.backend import Backend
 from daemon.claude.capability_file import CapabilityFile
 from daemon.claude.client import Claude, Tried
+from daemon.claude.request_queue import RequestQueue
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
 from daemon.inner.process_folder import end_and_remove, folder_of
@@ -64,6 +65,11 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
         table=settings.table,
         limits=settings.stream,
     )
+
+
+def queue_for(settings: Settings) -> RequestQueue:
+    """Where requests to models wait that take few at a time."""
+    return RequestQueue(settings.model_concurrency)
 
 
 def models_of(settings: Settings) -> Mapping[Role, str]:

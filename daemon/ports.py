@@ -408,13 +408,14 @@ Open = Callable[[Mapping[str, Function]], Awaitable[Sandbox]]
 class Readings:
     """How the soul reads what is long. `models` by depth, each a role or a name: of the root, of what it
     calls, and so on; the last one stands for all that are deeper. `windows`: how many bytes a prompt of each
-    role or name may have.
+    role or name may have; `names`: what the `models` are called.
     """
 
     limits: ReadingLimits
     open: Open
     models: Sequence[str]
     windows: Mapping[str, int]
+    names: Sequence[str] = ()
 
     def model(self, depth: int) -> str:
         """The model at this depth."""

@@ -40,7 +40,8 @@ class Reply:
 
     `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
     `over-budget`: it was never sent. `cancelled`: someone stopped the soul, or (with the failure `time`) the
-    time of the reading was over that it is part of. `failed`: no usable answer;
+    time of the reading was over that it is part of, or (with `gave-way`) a person had to wait for the model.
+    `failed`: no usable answer;
     `failure` is one word:
     unreachable, overloaded, rate-limited, bad-request, too-long, broken-stream, server-error; or, where the
     account is at fault and not the request: unauthorized, no-credit, forbidden, unknown-model.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from config import Settings
 from daemon.claude.client import Claude
+from daemon.claude.request_queue import RequestQueue
 from daemon.console.unrecorded import Thinking
 from daemon.engine.journal import Journal
 from daemon.knowledge.folders import Folders
@@ -19,8 +20,10 @@ from daemon.soul.texts import Texts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What these settings come to. The daemon answers at `url`; `thinking` is what a page sees of a thought
-    that is not recorded yet, and `library` what stands in the owner's folders, where there are any."""
+    """What these settings come to. It answers at `url`; `queue` stands before the models; `thinking` is
+    what a page sees of a thought that is not recorded yet, and `library` what stands in the owner's folders,
+    where there are any.
+    """
 
     settings: Settings
     clock: Clock
@@ -29,6 +32,7 @@ class Services:
     index: JournalIndex
     texts: Texts
     claude: Claude
+    queue: RequestQueue
     slack: Slack
     budget: Budget
     reach: Reach

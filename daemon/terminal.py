@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 from config import KEY_HINT, Settings
 from daemon.behaviour import readings_of
-from daemon.connections import claude_for, models_of, sandboxes_for
+from daemon.connections import claude_for, models_of, queue_for, sandboxes_for
 from daemon.documents.citing import check
 from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
@@ -291,6 +291,7 @@ def _world(
         processes={"reading": process},
         initial="reading",
         readings=readings_of(settings, open),
+        queue=queue_for(settings),
     )
 
 

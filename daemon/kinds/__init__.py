@@ -74,6 +74,7 @@ from daemon.kinds.perceptions import (
 )
 from daemon.kinds.readings import CellBegan, CellRan, Ending, ReadingBegan, ReadingEnded
 from daemon.kinds.thoughts import (
+    GAVE_WAY,
     OUT_OF_TIME,
     TOO_DEAR,
     Acted,

@@ -13,6 +13,8 @@ from daemon.reply import Usage
 
 OUT_OF_TIME = "time"
 """The failure of a call that was broken off because the time of its reading was over."""
+GAVE_WAY = "gave-way"
+"""The failure of a call that was broken off so that a person need not wait; it is made again."""
 TOO_DEAR = "too-dear"
 """Why a call was never sent that may cost more than a whole day may."""
 
@@ -91,6 +93,11 @@ class ModelCall(StepEvent):
     def out_of_time(self) -> bool:
         """True if it was broken off because the time of its reading was over."""
         return self.failure == OUT_OF_TIME
+
+    @property
+    def gave_way(self) -> bool:
+        """True if it was broken off so that a person need not wait."""
+        return self.failure == GAVE_WAY
 
     @property
     def too_long(self) -> bool:

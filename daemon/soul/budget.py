@@ -195,6 +195,7 @@ class Budget:
 COUNTED = (
     "$.people",
     "$.outcome",
+    "$.failure",
     "$.reading",
     "$.taken_from",
     "$.cost",
@@ -225,7 +226,7 @@ def _read_day(journal: Reading, began: float, owners: Collection[str]) -> tuple[
 
 def _counted(fields: Sequence[Any]) -> ModelCall:
     """A call of which only the fields COUNTED are known."""
-    people, outcome, reading, taken_from, cost, worth, seconds, usage = fields
+    people, outcome, failure, reading, taken_from, cost, worth, seconds, usage = fields
     return ModelCall(
         name="",
         role="",
@@ -237,6 +238,7 @@ def _counted(fields: Sequence[Any]) -> ModelCall:
         model="",
         people=tuple(people or ()),
         outcome=outcome,
+        failure=failure or "",
         reading=bool(reading),
         taken_from=taken_from or "",
         cost=cost or 0.0,

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.claude.account import EVERYWHERE
+from daemon.claude.request_queue import Place
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import root_of
 from daemon.engine.unawaited import patiently
-from daemon.kinds import OUT_OF_TIME, TOO_DEAR, ModelCall, Said
+from daemon.kinds import GAVE_WAY, OUT_OF_TIME, TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
 from daemon.mind.answer_limits import answer_limit
 from daemon.ports import Hear, Role
@@ -27,6 +28,7 @@ from daemon.soul.fitting import fitted, smaller
 from daemon.soul.ledger import Ledger
 from daemon.soul.reach import USABLE
 from daemon.soul.stretches import Parts, parts_of
+from daemon.soul.urgency import urgency_of
 from daemon.soul.world import World
 
 
@@ -168,41 +170,66 @@ class Calling:
         return made
 
     async def ask(self) -> ModelCall:
-        """Send it, if the purse allows."""
-        llm, budget, execution = self._world.llm, self._world.budget, self._ctx.execution
+        """Send it, if the purse allows; again, where it was broken off so that a person need not wait."""
+        made = await self._asked()
+        while made.gave_way:
+            await self._ctx.note(made, "tried")
+            await self._purse.aclose()
+            made = await self._asked()
+        return made
+
+    async def _asked(self) -> ModelCall:
+        execution = self._ctx.execution
         hear = self._wanted.hear
         if execution.down:
             hear = None  # half answers would pile up while it lasts
         root = root_of(execution.thread)
         self._purse.enter_context(self._world.gauge.calling(root))
         self._purse.enter_context(self._world.reach.calling(self.model, root))
-        amount = llm.reserve(self.request, self._size)
+        amount = self._world.llm.reserve(self.request, self._size)
         reached = None
         if self._wanted.ledger:
             reserved = self._wanted.ledger.reserved(amount, last=self._wanted.last)
             reached = await self._purse.enter_async_context(reserved)
-        held = budget.reserved(amount, execution.stopping)
-        granted = not reached and await self._purse.enter_async_context(held)
-        reply = Reply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
-        if granted:
-            with self._looked_at(hear) as heard:
-                reply = await self._sent(heard)
+        reply = None
+        if not reached:
+            reply = await self._in_turn(amount, hear)
+        if reply is None:
+            reply = Reply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
         await execution.all_saved()  # the call did not wait, but names what it saw
         made = await self._event(reply)
         self._world.reach.noted(made)
         return made
 
-    async def _sent(self, hear: Hear | None) -> Reply:
+    async def _in_turn(self, amount: float, hear: Hear | None) -> Reply | None:
+        """The reply, when its turn has come in the queue; None where the budget does not allow it by then."""
+        world, execution = self._world, self._ctx.execution
+        urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
+        held = world.budget.reserved(amount, execution.stopping)
+        if not world.budget.fits(amount):  # nobody stands in a queue to be refused
+            await self._purse.enter_async_context(held)
+            return None
+        async with world.queue.place(self.model, urgency, execution.thread, execution.stopping) as place:
+            if not await self._purse.enter_async_context(held):
+                return None
+            with self._looked_at(hear) as heard:
+                return await self._sent(heard, place)
+
+    async def _sent(self, hear: Hear | None, place: Place) -> Reply:
         """The reply to the request; a call of a reading is broken off when the time of that is over."""
         execution, ledger = self._ctx.execution, self._wanted.ledger
         send = self._world.llm.call
         if ledger is None:
-            return await send(self.request, hear, execution.check_lease, execution.stopping)
-        async with ledger.in_time(execution.stopping, last=self._wanted.last) as over:
-            reply = await send(self.request, hear, execution.check_lease, over)
-        if reply.outcome == "cancelled" and not execution.stopping.is_set():
-            return replace(reply, failure=OUT_OF_TIME)
-        return reply
+            reply = await send(self.request, hear, execution.check_lease, place.over)
+        else:
+            async with ledger.in_time(place.over, last=self._wanted.last) as over:
+                reply = await send(self.request, hear, execution.check_lease, over)
+        if reply.outcome != "cancelled" or execution.stopping.is_set():
+            return reply
+        why = OUT_OF_TIME
+        if place.gives_way.is_set():
+            why = GAVE_WAY
+        return replace(reply, failure=why)
 
     def _why(self, amount: float) -> str:
         """Why the day's budget lets no call through that may cost so much; empty where another day may."""

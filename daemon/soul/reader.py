@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from daemon.engine.context import Context
@@ -57,7 +58,9 @@ class Reader:
         if began:
             since = [entry for entry in execution.lifetime() if entry.seq >= began[0].seq]
             seconds = lasted(since)
-        return Ledger(self.limits, self.world.clock, only(ModelCall, mine), seconds)
+        at_once = self.world.queue.bounded(self.limits.concurrency, self.readings.names)
+        limits = replace(self.limits, concurrency=at_once)
+        return Ledger(limits, self.world.clock, only(ModelCall, mine), seconds)
 
     async def ask(self, ctx: Context, wanted: calls.Wanted) -> Entry[ModelCall]:
         """One call of the tree, through outages. Raises Unavailable where nobody answers for a day."""

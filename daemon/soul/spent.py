@@ -34,11 +34,11 @@ class Spent:
     def after(self, call: ModelCall) -> Spent:
         """This and one more call, if it was made and is not the copy of one from before a restart.
 
-        Calls and time of a reading are bounded by its own limits.
+        Calls and time of a reading are bounded by its own limits; what gave way to a person is made again.
         """
         if call.outcome == "over-budget" or call.taken_from:
             return self
-        counts = not call.reading
+        counts = not (call.reading or call.gave_way)
         return Spent(
             calls=self.calls + counts,
             tokens=self.tokens + call.usage.total,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from daemon.claude.request_queue import RequestQueue
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.knowledge.person_models import PersonModels
@@ -51,6 +52,8 @@ class World:
     depth: int = 3
     readings: Readings | None = None
     onlookers: Onlookers | None = None
+    queue: RequestQueue = field(default_factory=RequestQueue)
+    """Where calls of models wait that take few at a time."""
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
     to_forget: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants something forgotten."""

@@ -57,6 +57,7 @@ export function trouble({ outcome, failure }) {
   if (!outcome || outcome === "ok") return null;
   if (failure === "too-dear") return "The call may cost more than a whole day may; the model was not asked.";
   if (outcome === "cancelled" && failure === "time") return "The time of the reading was over; the connection was closed.";
+  if (outcome === "cancelled" && failure === "gave-way") return "A person had to wait, so that it was broken off; it is made again.";
   if (outcome === "over-budget" && failure) return `The reading is ${READING_BOUNDS[failure] ?? failure}; the model was not asked.`;
   return CALLS[outcome] ?? FAILURES[failure] ?? `The call failed: ${failure || outcome}.`;
 }

@@ -1,0 +1,155 @@
+"""The queue before models that are not listed: a local server answers few requests at a time, often one.
+
+People's turns come first, then their branches and readings, then notes and ticks; among those of one urgency
+the threads take turns. What nobody waits for is broken off where a person has to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import count
+
+from daemon.claude.models import is_listed
+
+ONE = 1
+"""Requests at a time, where nobody says that the server takes more."""
+
+
+class Urgency(IntEnum):
+    """Who waits for an answer. A lower number goes first."""
+
+    PERSON = 0
+    BRANCH = 1
+    BACKGROUND = 2
+
+
+@dataclass(eq=False, kw_only=True)
+class Place:
+    """A request in the queue, or on its way. `over` is set when it is to be broken off.
+
+    `gives_way` is set when that is for a person's sake.
+    """
+
+    model: str
+    urgency: Urgency
+    thread: str
+    number: int
+    over: asyncio.Event
+    gives_way: asyncio.Event = field(default_factory=asyncio.Event)
+    admitted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def root(self) -> str:
+        """The thread at the top of its tree."""
+        return self.thread.partition(".")[0]
+
+
+class RequestQueue:
+    """Requests to all models of one server that are not listed.
+
+    `concurrency` is how many are on their way at once; 0: as many as the server has `slots` for the model.
+    """
+
+    def __init__(self, concurrency: int = 0, slots: Callable[[str], int | None] = lambda _: None) -> None:
+        self._concurrency = concurrency
+        self._slots = slots
+        self._waiting: list[Place] = []
+        self._running: list[Place] = []
+        self._served: dict[str, int] = {}
+        """When a request was admitted last, by thread and by root, counted in admissions."""
+        self._came, self._admissions = count(1), count(1)
+
+    def most(self, model: str) -> int | None:
+        """How many requests to this model are on their way at once, at the most; None: any number."""
+        if is_listed(model):
+            return None
+        return self._concurrency or self._slots(model) or ONE
+
+    def bounded(self, concurrency: int, models: Iterable[str]) -> int:
+        """How many of so many calls of these models can be on their way at once."""
+        bounds = [self.most(model) for model in models]
+        known = [bound for bound in bounds if bound is not None]
+        if not known or len(known) < len(bounds):
+            return concurrency
+        return min(concurrency, max(known))
+
+    @asynccontextmanager
+    async def place(
+        self, model: str, urgency: Urgency, thread: str, stop: asyncio.Event
+    ) -> AsyncIterator[Place]:
+        """Wait until it is the turn of this request; while inside, it is on its way.
+
+        After a `stop` it waits for nothing: no request is sent then.
+        """
+        place = Place(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
+        if self.most(model) is None:
+            yield place
+            return
+        self._waiting.append(place)
+        try:
+            await self._admission(place, stop)
+            if urgency is not Urgency.BACKGROUND:
+                yield place
+            else:
+                async with _any_of(stop, place.gives_way) as place.over:
+                    yield place
+        finally:
+            for line in (self._waiting, self._running):
+                if place in line:
+                    line.remove(place)
+            self._admit()
+
+    async def _admission(self, place: Place, stop: asyncio.Event) -> None:
+        self._admit()
+        if not place.admitted.is_set():
+            async with _any_of(place.admitted, stop) as ended:
+                await ended.wait()
+
+    def _admit(self) -> None:
+        """Let in all for whom there is room, and make room for people."""
+        while self._waiting:
+            place = min(self._waiting, key=self._precedence)
+            if len(self._running) >= (self.most(place.model) or ONE):
+                break
+            self._waiting.remove(place)
+            if not self._waiting:
+                self._served.clear()  # nobody remembers a turn that kept nobody waiting
+            self._served[place.root] = self._served[place.thread] = next(self._admissions)
+            self._running.append(place)
+            place.admitted.set()
+        self._make_way()
+
+    def _precedence(self, place: Place) -> tuple[int, int, int, int]:
+        """People first; then whose tree, and whose thread in it, was served longest ago."""
+        served = self._served
+        return place.urgency, served.get(place.root, 0), served.get(place.thread, 0), place.number
+
+    def _make_way(self) -> None:
+        """Break off as much of what nobody waits for as people have to wait; what began last goes first."""
+        people = sum(place.urgency is Urgency.PERSON for place in self._waiting)
+        going = sum(place.gives_way.is_set() for place in self._running)
+        background = [place for place in self._running if place.urgency is Urgency.BACKGROUND]
+        staying = [place for place in reversed(background) if not place.gives_way.is_set()]
+        for place in staying[: max(people - going, 0)]:
+            place.gives_way.set()
+
+
+@asynccontextmanager
+async def _any_of(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
+    """Yield an event that is set once one of these is."""
+    first = asyncio.Event()
+    if any(event.is_set() for event in events):
+        first.set()
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    for wait in waits:
+        wait.add_done_callback(lambda _: first.set())
+    try:
+        yield first
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
