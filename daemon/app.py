@@ -52,7 +52,7 @@ from daemon.project import root, settle
 from daemon.server import BODY, address, bind, roomy, serving
 from daemon.services import Services
 from daemon.slack.surface import Slack
-from daemon.soul.alarm import watch
+from daemon.soul import alarm, long_waits
 from daemon.soul.backend_watch import BackendWatch
 from daemon.soul.budget import Budget
 from daemon.soul.deleter import Deleter
@@ -246,7 +246,8 @@ async def _at_work(
     if settings.inner:
         await begin(world.journal, settings.inner)
     worker = await enter(Worker(world.journal, world.clock, Soul(world), grace=grace))
-    await enter(meanwhile(watch(world)))
+    await enter(meanwhile(alarm.watch(world)))
+    await enter(meanwhile(long_waits.watch(world)))
     if settings.inner:
         await enter(supervisor_of(settings, world.journal, world.clock, worker.wake))
     await enter(Eraser(world.journal, world.clock, worker.wake, world.to_forget, clear))

@@ -73,6 +73,8 @@ WORDING: dict[str, Words] = {
     "prompts/steps/unreadable": Words({"error"}),
     "prompts/sentences/unreachable": PLAIN,
     "prompts/sentences/account": PLAIN,
+    "prompts/sentences/still_thinking": NAMED,
+    "prompts/sentences/waiting": NAMED,
     "prompts/sentences/over_budget": PLAIN,
     "prompts/sentences/lost_words": PLAIN,
     "prompts/sentences/half_said": PLAIN,

@@ -140,6 +140,20 @@ class Sign:
         """Does it stand nowhere that is ours?"""
         return self._lacking or all(spot.clear for spot in self._spots.values())
 
+    @property
+    def shows(self) -> bool:
+        """Is it wanted anywhere?"""
+        return any(spot.wanted for spot in self._spots.values())
+
+    def refresh(self, is_wanted: Callable[[str], bool]) -> None:
+        """Set again what stands in such a thread for so long that Slack is about to take it away."""
+        now = self.web.clock.steady()
+        for spot in list(self._spots.values()):
+            is_old = spot.wanted and spot.wanted == spot.stands and now - spot.since >= self.lasts
+            if is_old and not spot.task and is_wanted(spot.thread):
+                spot.stands = None
+                self._start(spot)
+
     def place(self, thread: str) -> Opened | None:
         """Where it may stand there, or is about to; None where it does not. A thread never moves."""
         spot = self._spots.get(thread)

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from daemon.engine.exceptions import Fenced, JournalError
 from daemon.engine.journal import Journal
+from daemon.engine.keys import root_of
 from daemon.kinds import Opened, StatusCleared, TurnBegan
 from daemon.ports import Hold
 from daemon.slack.place import home, note, places_of
@@ -22,6 +23,8 @@ from daemon.slack.web import Web
 WORKING, DONE = "processing", "active"
 REFRESH = 90.0
 """Seconds after which words that have not changed are shown again: Slack takes them away after 120."""
+LOOK = 20.0
+"""Seconds between two looks whether words have stood for so long."""
 SESSION_BURST, SESSION_EACH = 20, 2.1
 """Below fifty in any minute (tier 3)."""
 LINE_BURST, LINE_EACH = 40, 1.1
@@ -43,6 +46,7 @@ class Status:
         self.place_of = places_of(journal)
         self._team = team
         self._marking: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
         self._repairing = False
         self._looked = web.clock.steady()
         self._line = Sign(
@@ -84,6 +88,9 @@ class Status:
 
     async def close(self) -> None:
         """Take away what is still shown, within a moment; what Slack does not take is for the next start."""
+        if self._keeping:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
         await asyncio.gather(self._line.close(GOODBYE), self._session.close(GOODBYE))
         if self._marking:
             await self._marking
@@ -102,6 +109,18 @@ class Status:
             work = WORKING
         self._line.want(thread, place, text, hold)
         self._session.want(thread, place, work, hold)
+        if text and (self._keeping is None or self._keeping.done()):
+            self._keeping = asyncio.create_task(self._keep(), name="status lines")
+
+    async def _keep(self) -> None:
+        """Show words again before Slack takes them away, as long as any are wanted."""
+        while self._line.shows:
+            await self._web.clock.sleep(LOOK)
+            self._line.refresh(self._is_at_work)
+
+    def _is_at_work(self, thread: str) -> bool:
+        """Does a turn run there, or in a branch of it?"""
+        return any(root_of(began.thread) == thread for began in self._journal.pending(TurnBegan))
 
     def replied(self, thread: str) -> None:
         """A new message stands there: with it Slack takes the words away."""

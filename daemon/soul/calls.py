@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.claude.account import EVERYWHERE
-from daemon.claude.request_queue import Place
+from daemon.claude.models import is_listed
+from daemon.claude.request_queue import Place, Urgency
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical, digest_of, only
 from daemon.engine.exceptions import Unavailable
@@ -29,6 +30,7 @@ from daemon.soul.ledger import Ledger
 from daemon.soul.reach import USABLE
 from daemon.soul.stretches import Parts, parts_of
 from daemon.soul.urgency import urgency_of
+from daemon.soul.waits import Wait
 from daemon.soul.world import World
 
 
@@ -204,15 +206,23 @@ class Calling:
     async def _in_turn(self, amount: float, hear: Hear | None) -> Reply | None:
         """The reply, when its turn has come in the queue; None where the budget does not allow it by then."""
         world, execution = self._world, self._ctx.execution
-        urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
         held = world.budget.reserved(amount, execution.stopping)
         if not world.budget.fits(amount):  # nobody stands in a queue to be refused
             await self._purse.enter_async_context(held)
             return None
-        async with world.queue.place(self.model, urgency, execution.thread, execution.stopping) as place:
+        urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
+        async with AsyncExitStack() as waiting:
+            wait = None
+            if urgency is Urgency.PERSON:
+                first_word = world.waits.first_word(
+                    execution, world.clock.steady(), anew=is_listed(self.model)
+                )
+                wait = await waiting.enter_async_context(first_word)
+            in_queue = world.queue.place(self.model, urgency, execution.thread, execution.stopping)
+            place = await waiting.enter_async_context(in_queue)
             if not await self._purse.enter_async_context(held):
                 return None
-            with self._looked_at(hear) as heard:
+            with self._looked_at(hear, wait) as heard:
                 return await self._sent(heard, place)
 
     async def _sent(self, hear: Hear | None, place: Place) -> Reply:
@@ -238,8 +248,11 @@ class Calling:
         return ""
 
     @contextmanager
-    def _looked_at(self, hear: Hear | None) -> Iterator[Hear | None]:
-        """While inside, onlookers are told what `hear` is told, and before it."""
+    def _looked_at(self, hear: Hear | None, wait: Wait | None) -> Iterator[Hear | None]:
+        """While inside, onlookers are told what `hear` is told, and before it.
+
+        Nothing of an answer is heard while people are being told that it takes long.
+        """
         onlookers = self._world.onlookers
         if onlookers is None:
             yield hear
@@ -248,6 +261,8 @@ class Calling:
 
             async def heard(delta: str) -> bool | None:
                 look(delta)
+                if wait is not None and wait.telling is not None:
+                    await wait.told()
                 if hear is not None:
                     return await hear(delta)
                 return None

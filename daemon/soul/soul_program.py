@@ -34,7 +34,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.mind.wording import worded
 from daemon.process import NO_ANSWER, Transition
-from daemon.soul import again, edits, ending, questions, settling, unreachable
+from daemon.soul import again, edits, ending, long_waits, questions, settling, unreachable
 from daemon.soul.carrying import carry_over
 from daemon.soul.notebook import INTERRUPTED
 from daemon.soul.overhearing import overhear
@@ -116,6 +116,8 @@ class Soul(Program):
     async def run(self, ctx: Context) -> Turn:
         """Run the current process, and those that it goes over into at once."""
         await self._ready(ctx)
+        if not ctx.execution.is_new:
+            await long_waits.settle(self._world, ctx.execution)
         turn = Turn(self._world, ctx)
         turn.show("")
         after = ""
@@ -129,6 +131,9 @@ class Soul(Program):
                 turn.begin_anew()
                 await again.recall(turn)
                 await self._think(turn)
+            wait = self._world.waits.of(ctx.execution)
+            if wait and wait.failed:
+                await long_waits.settle(self._world, ctx.execution)
             if turn.process == THINKING and turn.tree.branches:
                 after = feeling(turn).status
         finally:

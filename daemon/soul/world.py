@@ -18,6 +18,7 @@ from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
+from daemon.soul.waits import Waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,8 @@ class World:
     onlookers: Onlookers | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
     """Where calls of models wait that take few at a time."""
+    waits: Waits = field(default_factory=Waits)
+    """The people who wait for a first word."""
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
     to_forget: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants something forgotten."""

@@ -1,0 +1,86 @@
+"""What a person is told who waits long for the first word: first a status, then once a sentence.
+
+The sentence stands beside the steps of the execution, under the turn's key: so it is said once in each turn,
+whoever is killed when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from daemon.engine.context import Context
+from daemon.engine.exceptions import Fenced, JournalError
+from daemon.engine.execution import Execution
+from daemon.engine.keys import part
+from daemon.errors import SpeechFailed
+from daemon.kinds import Answered
+from daemon.mind.wording import worded
+from daemon.soul.turn import Turn
+from daemon.soul.waits import SIGN, Wait
+from daemon.soul.world import World
+
+STATUS = "prompts/sentences/still_thinking"
+WAITING = "prompts/sentences/waiting"
+
+log = logging.getLogger(__name__)
+
+
+async def watch(world: World) -> None:
+    """Tell whoever waits long, until cancelled. While nobody waits, this sleeps."""
+    waits, clock = world.waits, world.clock
+    while True:
+        await waits.any.wait()
+        due = [wait.due or 0.0 for wait in waits.open]
+        if not due:
+            waits.any.clear()
+            continue
+        await clock.sleep(min(min(due) - clock.steady(), SIGN))  # nothing that comes meanwhile is due before
+        for wait in waits.open:
+            if wait.due is not None and wait.due <= clock.steady():
+                _act(world, wait)
+
+
+def _act(world: World, wait: Wait) -> None:
+    """Show the status; at the second time, begin to say the sentence."""
+    wait.signs += 1
+    if wait.over:
+        return
+    turn = _turn(world, wait.execution)
+    if wait.signs == 1:
+        turn.show(worded(turn, STATUS))
+    elif _is_waited_for(turn):
+        wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {turn.execution.id}")
+
+
+def _turn(world: World, execution: Execution) -> Turn:
+    """A turn whose steps stand beside those of the execution."""
+    return Turn(world, Context(execution, part(execution.turn, "wait")))
+
+
+def _is_waited_for(turn: Turn) -> bool:
+    """Does somebody expect words here, who was not told yet in this turn?"""
+    expects = turn.must_answer or bool(turn.execution.entries(Answered))
+    return expects and turn.addressed and turn.ctx.read(_told(turn)) is None
+
+
+def _told(turn: Turn) -> str:
+    return f"{turn.ctx.path}/told#1"
+
+
+async def _tell(turn: Turn, wait: Wait) -> None:
+    try:
+        await turn.speech_at(_told(turn)).close(worded(turn, WAITING), answers=False)
+        turn.show(worded(turn, STATUS))  # Slack takes the status away with each message
+    except SpeechFailed as error:
+        wait.failed = True
+        log.info("A person who waits could not be told so: %s.", error)
+    except (Fenced, JournalError):
+        wait.failed = True  # the turn meets the same at its next step
+
+
+async def settle(world: World, execution: Execution) -> None:
+    """What was half said of a wait stays as it stands in Slack; what never stood there is unsaid."""
+    turn = _turn(world, execution)
+    if execution.pending_about(turn.ctx.path):
+        await turn.speech_at(_told(turn)).settle()
