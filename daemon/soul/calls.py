@@ -25,12 +25,12 @@ from daemon.mind.answer_limits import answer_limit
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
 from daemon.soul.alarm import alarm
+from daemon.soul.first_word_waits import FirstWordWait
 from daemon.soul.fitting import fitted, smaller
 from daemon.soul.ledger import Ledger
 from daemon.soul.reach import USABLE
 from daemon.soul.stretches import Parts, parts_of
 from daemon.soul.urgency import urgency_of
-from daemon.soul.waits import Wait
 from daemon.soul.world import World
 
 
@@ -248,7 +248,7 @@ class Calling:
         return ""
 
     @contextmanager
-    def _looked_at(self, hear: Hear | None, wait: Wait | None) -> Iterator[Hear | None]:
+    def _looked_at(self, hear: Hear | None, wait: FirstWordWait | None) -> Iterator[Hear | None]:
         """While inside, onlookers are told what `hear` is told, and before it.
 
         Nothing of an answer is heard while people are being told that it takes long.

@@ -16,8 +16,8 @@ from daemon.engine.keys import part
 from daemon.errors import SpeechFailed
 from daemon.kinds import Answered
 from daemon.mind.wording import worded
+from daemon.soul.first_word_waits import SIGN, FirstWordWait
 from daemon.soul.turn import Turn
-from daemon.soul.waits import SIGN, Wait
 from daemon.soul.world import World
 
 STATUS = "prompts/sentences/still_thinking"
@@ -31,26 +31,25 @@ async def watch(world: World) -> None:
     waits, clock = world.waits, world.clock
     while True:
         await waits.any.wait()
-        due = [wait.due or 0.0 for wait in waits.open]
-        if not due:
+        if waits.due is None:
             waits.any.clear()
             continue
-        await clock.sleep(min(min(due) - clock.steady(), SIGN))  # nothing that comes meanwhile is due before
-        for wait in waits.open:
-            if wait.due is not None and wait.due <= clock.steady():
-                _act(world, wait)
+        left = waits.due - clock.steady()
+        await clock.sleep(min(left, SIGN))  # who comes meanwhile is not due before that
+        for execution, wait in waits.overdue(clock.steady()).items():
+            _act(world, execution, wait)
 
 
-def _act(world: World, wait: Wait) -> None:
+def _act(world: World, execution: Execution, wait: FirstWordWait) -> None:
     """Show the status; at the second time, begin to say the sentence."""
     wait.signs += 1
-    if wait.over:
+    if execution.is_shown or execution.down:  # people see an answer, or were told that the model is away
         return
-    turn = _turn(world, wait.execution)
+    turn = _turn(world, execution)
     if wait.signs == 1:
         turn.show(worded(turn, STATUS))
     elif _is_waited_for(turn):
-        wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {turn.execution.id}")
+        wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {execution.id}")
 
 
 def _turn(world: World, execution: Execution) -> Turn:
@@ -68,7 +67,7 @@ def _told(turn: Turn) -> str:
     return f"{turn.ctx.path}/told#1"
 
 
-async def _tell(turn: Turn, wait: Wait) -> None:
+async def _tell(turn: Turn, wait: FirstWordWait) -> None:
     try:
         await turn.speech_at(_told(turn)).close(worded(turn, WAITING), answers=False)
         turn.show(worded(turn, STATUS))  # Slack takes the status away with each message

@@ -131,8 +131,7 @@ class Soul(Program):
                 turn.begin_anew()
                 await again.recall(turn)
                 await self._think(turn)
-            wait = self._world.waits.of(ctx.execution)
-            if wait and wait.failed:
+            if self._world.waits.has_failed(ctx.execution):
                 await long_waits.settle(self._world, ctx.execution)
             if turn.process == THINKING and turn.tree.branches:
                 after = feeling(turn).status

@@ -14,11 +14,11 @@ from daemon.knowledge.person_models import PersonModels
 from daemon.ports import LLM, Clock, Onlookers, Readings, Speaker, Surroundings
 from daemon.process import OwnAction, Process
 from daemon.soul.budget import Budget
+from daemon.soul.first_word_waits import FirstWordWaits
 from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
 from daemon.soul.reach import Reach
 from daemon.soul.texts import Texts
-from daemon.soul.waits import Waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class World:
     onlookers: Onlookers | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
     """Where calls of models wait that take few at a time."""
-    waits: Waits = field(default_factory=Waits)
+    waits: FirstWordWaits = field(default_factory=FirstWordWaits)
     """The people who wait for a first word."""
     fits: Callable[[Any, Entry[Any]], bool] = lambda _about, _entry: True
     to_forget: asyncio.Event = field(default_factory=asyncio.Event)

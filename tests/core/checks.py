@@ -39,10 +39,10 @@ from daemon.rules import verify
 from tests.core.living_checks import inner_waits
 from tests.core.outside import LOST, FileSlack, PhaseClock
 from tests.core.scenario import Scenario
-from tests.core.waiting import CUT, FAILED, UNREACHABLE
+from tests.core.waiting import CUT, FAILED, SLOW, UNREACHABLE
 from tests.lives import read
 
-BEGINNINGS = (UNREACHABLE, FAILED)
+BEGINNINGS = (UNREACHABLE, FAILED, SLOW)
 
 
 def verdict(home: Path, scenario: Scenario) -> str | None:

@@ -12,12 +12,14 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
+from daemon.claude.request_queue import RequestQueue
 from daemon.engine.journal import Journal
 from daemon.engine.worker import SWEEP, Worker
 from daemon.inner.notes import Notes
 from daemon.kinds import INNER, SOUL_KINDS, Asked, Heard, Message, Opened, Press, Said, StopAsked
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
+from daemon.lifetime import meanwhile
 from daemon.limits import PERSON, THREAD, TURN
 from daemon.mind.wording import catalogue
 from daemon.process import Process
@@ -27,6 +29,7 @@ from daemon.processes.inner_life import InnerLife
 from daemon.slack.meant import meant
 from daemon.slack.message import Message as Shown
 from daemon.slack.policy import Me
+from daemon.soul import long_waits
 from daemon.soul.budget import Budget
 from daemon.soul.gauge import Gauge
 from daemon.soul.past import Pasts
@@ -47,6 +50,8 @@ from tests.texts import copied
 ME, OWNERS = Me(team="T", user="U0", bot="", name="soul"), ("U9",)
 NEWER = "usage"
 """A process that the golden journals do not know: it would stand in what their calls asked."""
+MANY = 100
+"""Requests that the model takes at once."""
 MANY_TICKS = 60
 """Pauses of an inner life in one phase: one that thinks on for longer never sleeps."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,9 +171,12 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
             price=scenario.price,
             clock=clock,
             pace=scenario.pace,
+            thinks_for=scenario.thinks_for,
             sees_all=scenario.sees_all,
         )
         world = world_of(home, scenario, journal, clock, model, processes)
+        if scenario.thinks_for:
+            await stack.enter_async_context(meanwhile(long_waits.watch(world)))
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in scenario.events if e.phase <= phase and e.during <= asked])
         if scenario.plan:
@@ -217,6 +225,7 @@ def world_of(
         at_once=[DELIBERATION],
         owners=OWNERS,
         readings=READINGS,
+        queue=RequestQueue(MANY),
         fits=Notes(journal).fits,
     )
 

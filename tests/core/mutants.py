@@ -32,6 +32,7 @@ from tests.core.promises_journal import JOURNAL
 from tests.core.promises_wire import WIRE
 from tests.core.reading_rules import READ
 from tests.core.rules import MUTANTS
+from tests.core.stream_rules import STREAM
 from tests.core.unawaited_rules import UNAWAITED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +64,7 @@ ALL: tuple[Mutant, ...] = (
     *DMS,
     *UNAWAITED,
     *DIGESTED,
+    *STREAM,
 )
 
 

@@ -262,6 +262,8 @@ class FileModel:
     price: float
     clock: PhaseClock
     pace: float
+    thinks_for: float = 0.0
+    """Seconds before the first piece of an answer."""
     sees_all: bool = False
 
     def request(
@@ -321,6 +323,8 @@ class FileModel:
         trailing = str(request["trailing"])
         is_tick = "<context " in trailing
         reply = self.script(trailing if is_tick else seen or trailing, calls)
+        for _ in range(int(self.thinks_for)):
+            await self.clock.go_on(1.0)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
             assert hear is not None
             await self.clock.go_on(self.pace)

@@ -257,8 +257,8 @@ BUDGET: tuple[Mutant, ...] = (
     rule(
         "reading: what earlier lives used counts",
         "soul/reader.py",
-        "return Ledger(self.limits, self.world.clock, only(ModelCall, mine), seconds)",
-        "return Ledger(self.limits, self.world.clock, [], seconds)",
+        "return Ledger(limits, self.world.clock, only(ModelCall, mine), seconds)",
+        "return Ledger(limits, self.world.clock, [], seconds)",
         f"{LOST}what_a_lost_cell_asked_counts_after_a_restart",
     ),
     rule(
@@ -278,7 +278,7 @@ BUDGET: tuple[Mutant, ...] = (
     rule(
         "reading: its calls and its time do not count for the turn",
         "soul/spent.py",
-        "counts = not call.reading",
+        "counts = not (call.reading or call.gave_way)",
         "counts = True",
         f"{BOUNDS}its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_do",
     ),

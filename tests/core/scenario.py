@@ -38,6 +38,8 @@ class Scenario:
     """What a call costs; the day's budget is one and a half."""
     pace: float = 0.0
     """Seconds that the model takes for each piece of an answer."""
+    thinks_for: float = 0.0
+    """Seconds before the first piece: with any, people are told of long waits."""
     surroundings: Callable[[Path], Surroundings] = lambda _home: NothingEarlier()
     """What was said before the soul was called in."""
     plan: Sequence[Step] = ()

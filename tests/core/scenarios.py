@@ -47,7 +47,7 @@ from tests.core.outside import NO_FORM, NO_MARKDOWN, NO_REWRITING, PAGE, FileEar
 from tests.core.readers import reading, reads
 from tests.core.scenario import Scenario, below, dm, top
 from tests.core.thinkers import at_random, branching, clearing, collecting, thinking_on
-from tests.core.waiting import CUT, FAILED, UNREACHABLE, WAITING
+from tests.core.waiting import CUT, FAILED, SLOW, UNREACHABLE, WAITING
 
 UNSAYABLE = (
     "Something that I wanted to say here is missing: Slack wouldn't take it, in any form that I tried."
@@ -174,6 +174,11 @@ SCENARIOS: Mapping[str, Scenario] = {
         endings=[[BRIEF], *([BRIEF[:cut], BRIEF[cut:]] for cut in range(1, len(BRIEF)))],
         script=brief,
         pace=150.0,
+    ),
+    "slow-model": Scenario(
+        events=[dm(1, "hello")],
+        endings=[[*told, "You said: hello"] for told in ([], [SLOW])],
+        thinks_for=70.0,
     ),
     "two-threads": Scenario(
         events=[dm(1, "here", thread="a"), dm(2, "there", thread="b", during=1)],

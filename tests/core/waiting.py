@@ -36,6 +36,7 @@ from tests.core.seekers import (
 from tests.core.wishers import STRANGER, relayed_once, sending, sent, thinking_of_it
 
 UNREACHABLE = "I can't gather my thoughts right now"
+SLOW = "This takes me longer than usual"
 FAILED = "Something in me went wrong"
 CUT = "You said…"
 """The beginning of an answer, with an ellipsis."""

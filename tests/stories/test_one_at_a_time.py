@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,25 +13,36 @@ import pytest
 from daemon.engine.event import Entry
 from daemon.kinds import GAVE_WAY, ModelCall
 from daemon.price import Price
+from daemon.process import Process
+from daemon.processes import PROCESSES
 from daemon.rules import verify
 from tests.attention import rest
 from tests.backends.llama_server import LlamaServer, last_text, llama_server
 from tests.stories.stage import ALICE, BOB, Stage, reply, staged
+from tests.stories.test_reading import cell, reads
 
 LOCAL = "qwen3:8b"
+PIECE = "Look at piece"
+"""How the sub-calls of a reading begin."""
 NOTES = "the notes of what Claudius may know about Alice"
 """What only the question after new notes says."""
 PRICE = Price(input=10, output=50, cache_read=10, cache_write=10)
 
 
 @asynccontextmanager
-async def local(folder: Path, server: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Local]:
+async def local(
+    folder: Path,
+    server: dict[str, Any] | None = None,
+    processes: Mapping[str, Process] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Local]:
     """A soul whose models are all served by a local server."""
     async with (
         staged(folder) as stage,
         llama_server(stage.clock, name=LOCAL, **(server or {})) as (llama, url),
     ):
         llama.script = lambda _: reply("Here I am.")
+        stage.processes = processes
         await stage.wake(anthropic_base_url=url, claude_model=LOCAL, claude_model_fast=LOCAL, **settings)
         yield Local(stage, llama)
         await stage.sleep()
@@ -179,6 +190,25 @@ async def test_a_daemon_that_is_stopped_while_a_tick_has_given_way_makes_it_late
         assert outcomes.count(("cancelled", GAVE_WAY)) == 1
         await it.quiet()
         assert not verify(it.stage.soul.journal).violations
+
+
+@pytest.mark.parametrize("most", [1, 2])
+async def test_a_person_comes_before_the_rest_of_anothers_reading(tmp_path: Path, most: int) -> None:
+    processes = {**PROCESSES, "conversation": reads()}
+    settings = {"model_concurrency": most, "rlm_concurrency": 16}
+    async with local(tmp_path, {"slots": 4}, processes, **settings) as it:
+        it.llama.script = lambda body: "noted" if PIECE in last_text(body) else cell("FINAL('done')")
+        it.llama.say(cell(f"done = llm_query_batched([f'{PIECE} {{n}}' for n in range(6)])"))
+        await it.stage.post("alice", ALICE, "Read it, please.")
+        await it.stage.passing(1.0, lambda: len(it.llama.order) == 1)
+        it.llama.prefill = 20.0
+        await it.stage.passing(1.0, lambda: len(it.llama.order) == 1 + most)
+        asked = len(it.llama.order)
+        await it.stage.post("bob", BOB, "Read it to me.")
+        await it.quiet()
+        assert it.llama.most == most
+        assert [PIECE in text for text in it.llama.order].count(True) == 6
+        assert PIECE not in it.llama.order[asked]
 
 
 async def test_stopped_in_the_queue_nothing_is_sent(tmp_path: Path) -> None:

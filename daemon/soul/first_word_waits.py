@@ -6,7 +6,7 @@ Kept in memory. Noting a call costs next to nothing: one watcher looks after all
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -18,13 +18,12 @@ SIGN, SENTENCE = 20.0, 60.0
 
 
 @dataclass(eq=False, kw_only=True)
-class Wait:
-    """What a person waits for: the first words of this execution, since `since` on the steady clock.
+class FirstWordWait:
+    """A person's wait for the first words of one execution, since `since` on the steady clock.
 
     `signs` counts what was done about it; `telling` is on its way. `failed`: Slack did not take the sentence.
     """
 
-    execution: Execution
     since: float
     calls: int = 0
     signs: int = 0
@@ -34,14 +33,9 @@ class Wait:
     @property
     def due(self) -> float | None:
         """When something is to be done about it next, on the steady clock; None: never."""
-        if self.signs > 1 or not self.calls:
+        if self.signs > 1:
             return None
         return self.since + (SIGN, SENTENCE)[self.signs]
-
-    @property
-    def over(self) -> bool:
-        """True once people see an answer, or were told that the model is away."""
-        return self.execution.is_shown or self.execution.down
 
     async def told(self) -> None:
         """Until what is being said of the wait stands in Slack."""
@@ -50,38 +44,53 @@ class Wait:
             await telling
 
 
-class Waits:
-    """All executions for which a person waits, while a call of theirs is queued or on its way."""
+class FirstWordWaits:
+    """All executions for which a person waits."""
 
     def __init__(self) -> None:
-        self._of: WeakKeyDictionary[Execution, Wait] = WeakKeyDictionary()
+        self._of: WeakKeyDictionary[Execution, FirstWordWait] = WeakKeyDictionary()
+        self._calling: dict[Execution, FirstWordWait] = {}
         self.any = asyncio.Event()
         """Set while somebody may wait."""
 
     @asynccontextmanager
-    async def first_word(self, execution: Execution, now: float, *, anew: bool) -> AsyncIterator[Wait]:
-        """While inside, a call is on its way for which a person waits.
+    async def first_word(
+        self, execution: Execution, now: float, *, anew: bool
+    ) -> AsyncIterator[FirstWordWait]:
+        """While inside, a call is queued or on its way for which a person waits.
 
         `anew`: each call counts from its own begin, and not from that of the first one.
         """
         wait = self._of.get(execution)
         if wait is None:
-            wait = self._of[execution] = Wait(execution=execution, since=now)
+            wait = self._of[execution] = FirstWordWait(since=now)
         elif anew and not wait.calls:
             wait.since, wait.signs = now, 0
         wait.calls += 1
+        self._calling[execution] = wait
         self.any.set()
         try:
             yield wait
         finally:
             wait.calls -= 1
+            if not wait.calls:
+                del self._calling[execution]
             await wait.told()
 
-    def of(self, execution: Execution) -> Wait | None:
-        """The wait for this execution, if there was one."""
-        return self._of.get(execution)
+    def has_failed(self, execution: Execution) -> bool:
+        """True if Slack did not take the sentence on the wait for this execution."""
+        wait = self._of.get(execution)
+        return wait is not None and wait.failed
 
     @property
-    def open(self) -> Sequence[Wait]:
-        """Those about which something is to be done at some time."""
-        return [wait for wait in self._of.values() if wait.due is not None]
+    def due(self) -> float | None:
+        """When something is to be done next about one of them, on the steady clock."""
+        return min((wait.due for wait in self._calling.values() if wait.due is not None), default=None)
+
+    def overdue(self, now: float) -> Mapping[Execution, FirstWordWait]:
+        """Those about which something is to be done by now."""
+        return {
+            execution: wait
+            for execution, wait in self._calling.items()
+            if wait.due is not None and wait.due <= now
+        }
