@@ -1,62 +1,78 @@
-"""The events of an answer as the bytes of a response bring them: bounded, and each byte is a sign of life."""
+"""The server-sent events of an answer, as the bytes of a response bring them. Each byte is a sign of life.
+
+The SDK's reader takes quadratic time for many lines, and any memory; this one is linear and bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import cast
+from collections.abc import AsyncGenerator, Sequence
 
 import httpx2
-from anthropic import AsyncStream
 
 from daemon.claude.failure import Broken
 from daemon.claude.patience import Patience
 
 MOST_BYTES = 1_000_000
-"""Bytes of one event, with its comments; an answer whole in a single event has far less."""
-BLANK_LINES = (b"\n\n", b"\r\r", b"\r\n\r\n")
-"""What ends an event."""
-PING = "ping"
+"""Bytes of one line, and of one event; an answer whole in a single event has far less."""
+NEWLINES = (b"\n", b"\r")
+PING = b"ping"
 """The name of events that say no more than that the connection lives."""
 
 
 async def events(response: httpx2.Response, patience: Patience) -> AsyncGenerator[str, None]:
-    """Yield the data of each event, and tell `patience` of every byte and event.
+    """Yield the data of each event, and tell `patience` of all bytes and events.
 
-    Comments, pings and empty events are signs of life, and not yielded. Raises Broken for an event that is
-    too long.
+    Comments, pings and events without data are signs of life, and not yielded. Raises Broken for what is too
+    long, and ValueError for what is not UTF-8.
     """
-    heard = cast(httpx2.Response, _Heard(response, patience))
-    async for event in AsyncStream.raw_events(heard):
-        if event.data and event.event != PING:
-            patience.event()
-            yield event.data
+    lines, name, data, size = _Lines(), b"", list[bytes](), 0
+    async for chunk in response.aiter_bytes():
+        patience.heard()
+        for line in lines.feed(chunk):
+            if not line:
+                if data and name != PING:
+                    patience.event()
+                    yield b"\n".join(data).decode()
+                name, data, size = b"", [], 0
+                continue
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                data.append(value)
+                size += len(value)
+                _check(size)
+            elif field == b"event":
+                name = value
 
 
-class _Heard:
-    """The body of a response: all of it that the SDK's reader of events asks for."""
-
-    def __init__(self, response: httpx2.Response, patience: Patience) -> None:
-        self._response = response
-        self._patience = patience
-
-    async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """Yield the bytes as they come."""
-        unended, last = 0, b""
-        async for chunk in self._response.aiter_bytes():
-            self._patience.heard()
-            unended = _unended(unended, last, chunk)
-            if unended > MOST_BYTES:
-                raise Broken(f"an event has more than {MOST_BYTES:,} bytes", ours=True)
-            yield chunk
-            last = chunk[-3:]
+def _check(size: int) -> None:
+    if size > MOST_BYTES:
+        raise Broken(f"an event has more than {MOST_BYTES:,} bytes", ours=True)
 
 
-def _unended(before: int, last: bytes, chunk: bytes) -> int:
-    """The bytes of the event that has not ended after this chunk; `last` are those directly before it."""
-    if chunk.endswith(BLANK_LINES):  # the usual case
-        return 0
-    seen = last + chunk
-    ends = [seen.rfind(blank) + len(blank) for blank in BLANK_LINES if blank in seen]
-    if ends:
-        return len(seen) - max(ends)
-    return before + len(chunk)
+class _Lines:
+    """Cuts bytes into lines, which may end in LF, CR or both."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        """The pieces of the line that has not ended."""
+        self._size = 0
+        self._after_cr = False
+
+    def feed(self, chunk: bytes) -> Sequence[bytes]:
+        """Return the lines that end in this chunk, without their ends. Raises Broken."""
+        if self._after_cr:
+            chunk = chunk.removeprefix(b"\n")
+            self._after_cr = False
+        if not chunk:
+            return ()
+        self._after_cr = chunk.endswith(b"\r")
+        lines, ends = chunk.splitlines(), chunk.endswith(NEWLINES)
+        if self._rest and (ends or len(lines) > 1):
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest, self._size = [], 0
+        if not ends:
+            self._rest.append(lines.pop())
+            self._size += len(self._rest[-1])
+            _check(self._size)
+        return lines

@@ -117,7 +117,7 @@ async def test_without_a_first_event_a_call_ends_whatever_else_comes(
     assert f"broken-stream (no first event within {first:g} s, MODEL_FIRST_TOKEN)" in caplog.text
 
 
-@pytest.mark.parametrize("sign", [COMMENT, frame(PING), b": " + b"x" * 100 + b"\n\n"])
+@pytest.mark.parametrize("sign", [COMMENT, frame(PING), b": x\n" * 20_000, b"id: 7\n\nevent: odd\n\n"])
 async def test_comments_without_end_end_an_answer_that_has_begun(
     sign: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -186,8 +186,7 @@ async def test_an_answer_without_end_ends_in_the_time_that_its_tokens_may_take(
 LINES: dict[str, Callable[[int], bytes]] = {
     "data": lambda size: b"x" * size,
     "a comment": lambda size: b": " + b"x" * size,
-    "many lines": lambda size: b"data: x\n" * (size // 8),
-    "half blank lines": lambda size: b": x\n" * (size // 4),
+    "many lines": lambda size: b"\ndata: xxxxxxxx" * (size // 8),
 }
 
 
@@ -216,6 +215,28 @@ async def test_a_long_answer_in_small_or_odd_pieces_is_no_endless_line() -> None
             it.raw.end()
             reply = await it.call
         assert (reply.outcome, len(reply.text)) == ("ok", 1_200_000)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 2, 7])
+async def test_lines_are_read_wherever_the_network_cuts_them(end: bytes, size: int) -> None:
+    whole = b"".join(map(frame, (START, PING, delta("Grüß "), delta("dich."), STOP, END)))
+    sent = (b": hello\n\n" + whole).replace(b"\n", end)
+    async with sending(LISTED) as it:
+        for start in range(0, len(sent), size):
+            it.raw.put(sent[start : start + size])
+        it.raw.end()
+        reply = await it.call
+    assert (reply.outcome, reply.text, it.heard) == ("ok", "Grüß dich.", ["Grüß ", "dich."])
+
+
+async def test_an_event_of_several_lines_is_one(before: Claude, raw: Raw) -> None:
+    call = asyncio.create_task(ask(before))
+    raw.put(b'event: message_start\n\ndata: {\ndata:  "type": "content_block_delta",\n')
+    raw.put(b'data: "delta": {"type": "text_delta", "text": "Yes."}}\nother: x\nodd\n\n')
+    raw.send(STOP, END)
+    raw.end()
+    assert (await call).text == "Yes."
 
 
 async def test_of_two_answers_in_a_stream_the_first_one_counts() -> None:

@@ -13,7 +13,7 @@ STREAM: tuple[Mutant, ...] = (
     rule(
         "stream: any byte is a sign of life",
         "claude/answer_events.py",
-        "            self._patience.heard()\n",
+        "        patience.heard()\n",
         "",
         f"{LIVING}test_a_comment_in_the_middle_of_an_answer_is_a_sign_of_life",
     ),
@@ -41,8 +41,8 @@ STREAM: tuple[Mutant, ...] = (
     rule(
         "stream: an event has an end",
         "claude/answer_events.py",
-        "            if unended > MOST_BYTES:\n",
-        "            if False:\n",
+        "    if size > MOST_BYTES:\n",
+        "    if False:\n",
         f"{LIVING}test_an_endless_line_is_given_up_in_bounded_memory[data]",
     ),
     rule(

@@ -78,7 +78,7 @@ class Local:
 
 
 async def test_two_people_are_answered_one_after_the_other(tmp_path: Path) -> None:
-    async with local(tmp_path, {"prefill": 30.0, "token": 0.5}) as it:
+    async with local(tmp_path, {"prefill": 15.0, "token": 0.2}) as it:
         first = await it.stage.post("alice", ALICE, "Are you there?")
         await it.asked(1)
         second = await it.stage.post("bob", BOB, "And for me?")
