@@ -66,8 +66,8 @@ class Claude:
 
     `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
     stands before the loopback. `tried` is told of each try that failed, in place of the log; `limits` say how
-    long a stream is waited for. `api` is another one than Anthropic's at `base_url`; `backend` is what is known
-    of the server there.
+    long a stream is waited for. `api` is another one than Anthropic's at `base_url`; `backend` is what is
+    known of the server there.
     """
 
     def __init__(

@@ -183,8 +183,7 @@ def end_if_wrong(claude: Claude) -> None:
 async def _in_time(clock: Clock, seconds: float, work: Awaitable[object]) -> bool:
     """Wait for this so long; return whether it came to its end."""
     try:
-        async with Patience(clock, clock.steady() + seconds, asyncio.Event()) as patience:
-            patience.wait(seconds)
+        async with Patience(clock, clock.steady() + seconds, asyncio.Event()):
             await work
     except TimeoutError:
         return False
