@@ -36,6 +36,7 @@ from daemon.price import FREE, Price
 from daemon.private import CAPABILITIES
 from daemon.recipe import Recipes
 from daemon.setting import (
+    chat_url,
     count,
     dollars,
     duration,
@@ -47,6 +48,7 @@ from daemon.setting import (
     model_url,
     name,
     names,
+    needs_key,
     one_of,
     one_of_or_class,
     only_true,
@@ -67,7 +69,7 @@ T = TypeVar("T")
 Mode = Literal["real", "rehearsed"]
 
 DUMMY_KEY = "no-key-needed"
-"""Stands in for ANTHROPIC_API_KEY where only a base URL is given: local backends want a key, any key."""
+"""Stands in for a key where only a base URL is given: local backends want a key, any key."""
 
 BOT_TOKEN_HINT = (
     "Copy it from api.slack.com/apps, your app, OAuth & Permissions, Bot User OAuth Token (xoxb-…)."
@@ -75,7 +77,13 @@ BOT_TOKEN_HINT = (
 APP_TOKEN_HINT = (
     "Make it at api.slack.com/apps, your app, Basic Information, App-Level Tokens, scope connections:write."
 )
-KEY_HINT = "Get one at platform.claude.com, Settings, API keys; or point ANTHROPIC_BASE_URL at a local model."
+KEY_HINT = (
+    "Get one at platform.claude.com, Settings, API keys; or point ANTHROPIC_BASE_URL at a local model, or "
+    "OPENAI_BASE_URL at a server that speaks chat completions."
+)
+OPENAI_KEY_HINT = (
+    "Take it from the server's own site; any word will do for a server of yours that asks for none."
+)
 MODEL_HINT = "Write the name of a model, or leave it out."
 PRICES_HINT = (
     "Write NAME=INPUT/OUTPUT/CACHED in US dollars for a million tokens, or NAME=free, with commas between."
@@ -127,6 +135,8 @@ class Settings:
     catch_up_max_age: float = setting(86_400.0, duration, "Write it like 30m, 24h or 7d.")
     anthropic_api_key: str = setting("", secret, KEY_HINT, secret=True)
     anthropic_base_url: str = setting("", model_url, "Leave out /v1, or the whole key for Anthropic itself.")
+    openai_api_key: str = setting("", secret, OPENAI_KEY_HINT, secret=True)
+    openai_base_url: str = setting("", chat_url, "Write it like http://localhost:8080/v1, or leave it out.")
     claude_model: str = setting("claude-sonnet-5-5", name, MODEL_HINT)
     claude_model_fast: str = setting("claude-haiku-5-5", name, MODEL_HINT)
     claude_model_fallback: str = setting("", name, MODEL_HINT)
@@ -200,11 +210,12 @@ class Settings:
         wrong.extend(conflicts(given))
         if wrong:
             raise ConfigError("\n".join(wrong))
-        if "anthropic_base_url" in values:
-            values.setdefault("anthropic_api_key", DUMMY_KEY)
-            speaks = values.get("claude_model")
-            if speaks and not is_listed(speaks):  # a local server has this one, and none of Claude's
-                values.setdefault("claude_model_fast", speaks)
+        for server in ("anthropic", "openai"):
+            if f"{server}_base_url" in values:
+                values.setdefault(f"{server}_api_key", DUMMY_KEY)
+                speaks = values.get("claude_model")
+                if speaks and not is_listed(speaks):  # a local server has this one, and none of Claude's
+                    values.setdefault("claude_model_fast", speaks)
         settings = cls(**values)
         if settings.claude == "real":
             settings.check_prices()
@@ -227,7 +238,11 @@ class Settings:
     @property
     def table(self) -> ModelTable:
         """What models cost and take."""
-        return ModelTable(prices=dict(self.model_prices), windows=dict(self.model_window))
+        return ModelTable(
+            prices=dict(self.model_prices),
+            windows=dict(self.model_window),
+            structured=bool(self.openai_base_url),
+        )
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -285,8 +300,13 @@ class Settings:
 
     @property
     def claude(self) -> Mode:
-        """Whether the model is Claude (or what stands at the base URL), or a script."""
-        return "real" if self.anthropic_api_key else "rehearsed"
+        """Whether the model is Claude (or what stands at a base URL), or a script."""
+        return "real" if self.anthropic_api_key or self.openai_base_url else "rehearsed"
+
+    @property
+    def model_url(self) -> str:
+        """The address of the server that is asked in place of Anthropic; empty where it is Anthropic."""
+        return self.openai_base_url or self.anthropic_base_url
 
     def page(self, here: str) -> str:
         """The page's address for a link in Slack, where the daemon's port is `here`; empty: nobody can tell.
@@ -344,7 +364,14 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
         yield f"SLACK_APP_TOKEN is missing; SLACK_BOT_TOKEN alone hears nothing. {APP_TOKEN_HINT}"
     if app and not bot:
         yield f"SLACK_BOT_TOKEN is missing; SLACK_APP_TOKEN alone cannot speak. {BOT_TOKEN_HINT}"
-    if (bot or app) and not {"anthropic_api_key", "anthropic_base_url"} & given.keys():
+    if {"anthropic_base_url", "openai_base_url"} <= given.keys():
+        yield (
+            "ANTHROPIC_BASE_URL and OPENAI_BASE_URL are both set, and models are asked at one server. Leave "
+            "out the one that is not meant."
+        )
+    if needs_key(given.get("openai_base_url", "")) and "openai_api_key" not in given:
+        yield f"OPENAI_API_KEY is missing; OPENAI_BASE_URL leads to another machine. {OPENAI_KEY_HINT}"
+    if (bot or app) and not {"anthropic_api_key", "anthropic_base_url", "openai_base_url"} & given.keys():
         yield f"ANTHROPIC_API_KEY is missing; in a real workspace nobody should talk to a script. {KEY_HINT}"
     if not loopback(given.get("host", "127.0.0.1")) and "console_token" not in given:
         yield (

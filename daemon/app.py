@@ -202,7 +202,7 @@ async def _services(
         queue=queue_for(settings),
         slack=slack,
         budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
-        reach=Reach(journal, clock, models_of(settings), claude.availability),
+        reach=Reach(journal, clock, models_of(settings), claude.availability, claude.account),
         thinking=Thinking(),
         library=library,
     )

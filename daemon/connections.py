@@ -12,6 +12,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, web
 from config import Settings
 from daemon.claude.backend import Backend
 from daemon.claude.capability_file import CapabilityFile
+from daemon.claude.chat_completions import ChatCompletions
 from daemon.claude.client import Claude, Tried
 from daemon.claude.request_queue import RequestQueue
 from daemon.console.guard import HEADER
@@ -42,9 +43,23 @@ class Rehearsal(Protocol):
 def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> Claude:
     """The model of these settings; `here` is where it is rehearsed, `tried` is told of tries that failed."""
     models = models_of(settings)
+    table = settings.table
+    backend = Backend(settings.named_models, CapabilityFile(settings.kept_path))
+    if settings.openai_base_url:
+        key = settings.openai_api_key
+        api = ChatCompletions(base_url=settings.openai_base_url, api_key=key)
+        return Claude(
+            api_key=key,
+            api=api,
+            models=models,
+            clock=clock,
+            table=table,
+            tried=tried,
+            backend=backend,
+            limits=settings.stream,
+        )
     if settings.claude == "real":
         key, url = settings.anthropic_api_key, settings.anthropic_base_url
-        table, backend = settings.table, Backend(settings.named_models, CapabilityFile(settings.kept_path))
         return Claude(
             api_key=key,
             base_url=url,
@@ -62,7 +77,7 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
         models=models,
         clock=clock,
         rehearsed=True,
-        table=settings.table,
+        table=table,
         limits=settings.stream,
     )
 

@@ -40,8 +40,10 @@ def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
         workspace = "rehearsed on this machine (for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN)"
     if settings.claude == "rehearsed":
         thinker = "rehearsed by a script that says so (for Claude, set ANTHROPIC_API_KEY)"
-    elif settings.anthropic_base_url:
-        thinker = f"{thinker} at {elsewhere(settings.anthropic_base_url, '')}"
+        if settings.openai_api_key:
+            thinker = "rehearsed by a script that says so (OPENAI_API_KEY needs OPENAI_BASE_URL, too)"
+    elif settings.model_url:
+        thinker = f"{thinker} at {elsewhere(settings.model_url, '')}"
     print(f"soul       {name}, as soul.md says")
     print(f"workspace  {workspace}")
     print(f"model      {thinker}")

@@ -21,7 +21,7 @@ from daemon.price import FREE, Price, price
 from daemon.recipe import MOST_SLOTS, SLOT, Recipe, Recipes
 
 T = TypeVar("T")
-SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-")
+SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-", "gsk_", "xai-", "AIza")
 """How secrets begin; of a value that begins so, an error shows no more than that."""
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header of a request may hold."""
@@ -118,6 +118,20 @@ def model_url(text: str) -> str:
     if re.search("/v1(/messages)?/*$", urlsplit(url(text)).path):
         raise ValueError("ends with /v1, and the SDK adds /v1/messages to it by itself")
     return text
+
+
+def chat_url(text: str) -> str:
+    """The URL of something that speaks chat completions, as its users write it: with /v1, or without."""
+    return re.sub(r"(/chat/completions)?/*$", "", url(text))
+
+
+def needs_key(text: str) -> bool:
+    """Whether a server at this URL surely wants a key: those that are reached by http are one's own."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and not loopback(parts.hostname or "")
 
 
 def port(text: str) -> int:

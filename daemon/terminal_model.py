@@ -28,19 +28,19 @@ DOCTOR = "`python -m daemon doctor` looks at the way there."
 AGAIN = "Then ask the same again: it goes on where it was."
 ADVICE = {
     "unauthorized": (
-        "ANTHROPIC_API_KEY is not taken. Get a key at platform.claude.com, Settings, API keys, and put it"
-        f" into .env or the environment. {AGAIN} {DOCTOR}"
+        "{account.key} is not taken. Get a key {account.keys}, and put it into .env or the environment."
+        f" {AGAIN} {DOCTOR}"
     ),
     "no-credit": (
-        "the account of ANTHROPIC_API_KEY has no credit left, or has reached its own limit. Add credit, or"
-        f" raise the limit, at platform.claude.com, Settings, Billing. {AGAIN}"
+        "the account of {account.key} has no credit left, or has reached its own limit. Add credit, or raise"
+        f" the limit, {{account.billing}}. {AGAIN}"
     ),
     "forbidden": (
-        "ANTHROPIC_API_KEY may not use the model {model}. Allow it to at platform.claude.com, or name another"
-        f" one in {{settings}}. {AGAIN} {DOCTOR}"
+        "{account.key} may not use the model {model}. Allow it to {account.site}, or name another one in"
+        f" {{settings}}. {AGAIN} {DOCTOR}"
     ),
     "unknown-model": (
-        "there is no model {model} for this account. Correct {settings}, or ANTHROPIC_BASE_URL where another"
+        "there is no model {model} for this account. Correct {settings}, or {account.address} where another"
         f" server is asked. {AGAIN} {DOCTOR}"
     ),
     "bad-request": (
@@ -125,6 +125,7 @@ class TerminalModel:
                     model=model,
                     reason=REASONS.get(reply.failure, reply.failure),
                     cause=_in_brackets(reply.cause),
+                    account=self._claude.account,
                     settings=" or ".join(settings_of(model, self._models)) or "RLM_MODELS",
                 )
             )

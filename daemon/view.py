@@ -119,7 +119,7 @@ class View:
             "name": self._name(),
             "rehearsed": {"workspace": not is_real, "model": settings.claude == "rehearsed"},
             "workspace_at": elsewhere(settings.slack_api_url, SLACK) if is_real else "",
-            "model_at": elsewhere(settings.anthropic_base_url, ""),
+            "model_at": elsewhere(settings.model_url, ""),
             "budget": budget.daily,
             "spent": today.cost,
             "worth": today.worth,

@@ -26,6 +26,39 @@ SETTINGS: Mapping[Role, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Where models are asked, in words of owners: the server, its two settings, and where to mend what.
+
+    `keys` and `billing` say where keys are given out and where it is paid; `site` where both are.
+    """
+
+    server: str
+    key: str
+    address: str
+    site: str
+    keys: str
+    billing: str
+
+
+ANTHROPIC = Account(
+    server="Claude",
+    key="ANTHROPIC_API_KEY",
+    address="ANTHROPIC_BASE_URL",
+    site="at platform.claude.com",
+    keys="at platform.claude.com, Settings, API keys",
+    billing="at platform.claude.com, Settings, Billing",
+)
+OPENAI = Account(
+    server="The server at OPENAI_BASE_URL",
+    key="OPENAI_API_KEY",
+    address="OPENAI_BASE_URL",
+    site="where that server is managed",
+    keys="where that server gives them out (OpenAI: platform.openai.com, API keys)",
+    billing="where that server is paid for (OpenAI: platform.openai.com, Settings, Billing)",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """What is wrong: a word of ACCOUNT, and the model that it was said of."""
 
@@ -50,27 +83,26 @@ def settings_of(model: str, models: Mapping[Role, str]) -> Sequence[str]:
     return [name for name in found if name != SETTINGS["fallback"]] or found
 
 
-def advice(fault: Fault, settings: Sequence[str]) -> str:
+def advice(fault: Fault, settings: Sequence[str], account: Account = ANTHROPIC) -> str:
     """What happened and what to do, in a line or two of plain sentences, for an owner."""
     named = " and ".join(settings) or "the setting that names it"
     match fault.failure:
         case "unauthorized":
             return (
-                "Claude does not take ANTHROPIC_API_KEY. Get a key at platform.claude.com, Settings, "
-                "API keys, put it into .env, and start the daemon again."
+                f"{account.server} does not take {account.key}. Get a key {account.keys}, put it into .env, "
+                "and start the daemon again."
             )
         case "no-credit":
             return (
-                "The account of ANTHROPIC_API_KEY has no credit left, or has reached its own limit. Add "
-                "credit, or raise the limit, at platform.claude.com, Settings, Billing; then it goes on by "
-                "itself."
+                f"The account of {account.key} has no credit left, or has reached its own limit. Add credit, "
+                f"or raise the limit, {account.billing}; then it goes on by itself."
             )
         case "forbidden":
             return (
-                f"ANTHROPIC_API_KEY may not use the model {fault.model}. Allow it to at "
-                f"platform.claude.com, or name another one in {named} and start the daemon again."
+                f"{account.key} may not use the model {fault.model}. Allow it to {account.site}, or name "
+                f"another one in {named} and start the daemon again."
             )
     return (
-        f"There is no model {fault.model} for this account. Correct {named} (or ANTHROPIC_BASE_URL, where "
+        f"There is no model {fault.model} for this account. Correct {named} (or {account.address}, where "
         "another server is asked) and start the daemon again."
     )

@@ -105,6 +105,7 @@ class Claude:
         self._api = api
         if is_elsewhere:
             self.backend.connect(api.server_look_up(), self._forget)
+        self.account = api.account
 
     async def __aenter__(self) -> Self:
         return self
@@ -346,10 +347,10 @@ class Claude:
         if self._tried:
             return
         if fault.failure not in ACCOUNT:
-            log.warning("Claude did not answer: %s (%s)", fault.failure, said)
+            log.warning("%s did not answer: %s (%s)", self.account.server, fault.failure, said)
         elif fault.subject not in self._faults:
             self._faults[fault.subject] = fault
-            todo = advice(fault, settings_of(fault.model, self._models))
+            todo = advice(fault, settings_of(fault.model, self._models), self.account)
             log.error("%s Until then messages wait. (%s: %s)", todo, fault.failure, said)
 
     def _mended(self, model: str) -> None:
@@ -357,7 +358,7 @@ class Claude:
         for subject, fault in list(self._faults.items()):
             if fault.mended_by(model):
                 del self._faults[subject]
-                log.warning("Claude answers again (%s): %s is over.", model, fault.failure)
+                log.warning("%s answers again (%s): %s is over.", self.account.server, model, fault.failure)
 
     def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
         answer = Answer()

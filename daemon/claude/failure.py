@@ -23,7 +23,12 @@ STATUS = {
     429: "rate-limited",
     529: "overloaded",
 }
+PAGE = "page"
+"""The kind of what is no answer of an API, but a page of a website."""
+OPEN = (HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.TOO_MANY_REQUESTS)
+"""Statuses that gateways give to several faults, which their words tell apart."""
 STREAMED = {
+    PAGE: "unreachable",
     "authentication_error": "unauthorized",
     "billing_error": "no-credit",
     "permission_error": "forbidden",
@@ -31,13 +36,40 @@ STREAMED = {
     "overloaded_error": "overloaded",
     "rate_limit_error": "rate-limited",
     "api_error": "server-error",
+    "server-error": "server-error",
+    "server_error": "server-error",
+    "overloaded": "overloaded",
 }
+CODES = {
+    "insufficient_quota": "no-credit",
+    "billing_not_active": "no-credit",
+    "billing_hard_limit_reached": "no-credit",
+    "budget_exceeded": "no-credit",
+    "invalid_api_key": "unauthorized",
+    "account_deactivated": "unauthorized",
+    "model_not_found": "unknown-model",
+    "invalid_model": "unknown-model",
+    "DeploymentNotFound": "unknown-model",
+    "context_length_exceeded": "too-long",
+    "exceed_context_size_error": "too-long",
+    "rate_limit_exceeded": "rate-limited",
+}
+"""Codes of errors in OpenAI's form, which say more than the status that they come with."""
 SAID = (
     (re.compile(r"credit balance is too low|reached your specified .*usage limit", re.I), "no-credit"),
     (re.compile(r"organization has been disabled", re.I), "unauthorized"),
-    (re.compile(r"^invalid model name", re.I), "unknown-model"),
+    (re.compile(r"insufficient (?:balance|credit|fund)|budget has been exceeded", re.I), "no-credit"),
+    (re.compile(r"(?:incorrect|invalid) api key|api key not valid", re.I), "unauthorized"),
+    (
+        re.compile(
+            r"^invalid model name|invalid model name passed|not a valid model|model not exist"
+            r"|model\W.{0,200}(?:not found|does not exist)",
+            re.I,
+        ),
+        "unknown-model",
+    ),
 )
-"""What a 400 says that is the account's fault, and not the request's."""
+"""What a refusal says that is the account's fault, and not the request's."""
 
 CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (socket.gaierror, "its name cannot be resolved"),
@@ -125,8 +157,15 @@ def failure(error: BaseException) -> str:
         return _meant(str(error)) or _broken(error)
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
+    if error.status_code < HTTPStatus.BAD_REQUEST:  # a redirect, which is not followed
+        return "unreachable"
+    coded = CODES.get(str(error.type))
+    if coded:
+        return coded
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return _meant(_said(error)) or _refused_for_size(error) or "bad-request"
+    if error.status_code in OPEN and _meant(_said(error)):
+        return _meant(_said(error))
     if error.status_code in STATUS:
         return STATUS[error.status_code]
     size = _refused_for_size(error)
@@ -139,10 +178,20 @@ def failure(error: BaseException) -> str:
 
 def _broken(error: Broken) -> str:
     """The word for an error in the middle of a stream."""
-    known = STREAMED.get(error.kind, "")
+    known = STREAMED.get(error.kind) or CODES.get(error.kind) or _of_status(error.kind)
     if known in ("", "server-error") and REFUSED_FOR_SIZE.search(whole(error)):
         return TOO_LONG
     return known or "broken-stream"
+
+
+def _of_status(kind: str) -> str:
+    """The word for an error that a gateway passes on in a stream with its status, if this is one."""
+    if not re.fullmatch("[45][0-9]{2}", kind):
+        return ""
+    status = int(kind)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return STATUS.get(status, "server-error")
+    return STATUS.get(status, "")
 
 
 def _refused_for_size(error: anthropic.APIStatusError) -> str:
@@ -193,9 +242,13 @@ def _meant(said: str) -> str:
 def cause(error: BaseException) -> str:
     """Return what the network or the server did, in a few words without its own text; empty if unknown."""
     if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
+        if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
+            return f"HTTP {error.status_code}: it leads to another address, which nobody has set"
         return f"HTTP {error.status_code}"
     if isinstance(error, Overdue) or (isinstance(error, Broken) and error.ours):
         return str(error)
+    if isinstance(error, Broken) and error.kind == PAGE:
+        return "a page came, as from a website, in place of an answer"
     for one in _chain(error):
         for kind, words in CAUSES:
             if isinstance(one, kind):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import httpx2
 
 from daemon.claude.server_look_up import ServerLookUp
+from daemon.claude.account import Account
 from daemon.claude.streamed import Answer
 
 
@@ -20,6 +21,10 @@ class ModelAPI(Protocol):
     What fails is raised as the errors of `failure.FAILURES`: `APIConnectionError` where nobody answers,
     `APIStatusError` where the server refuses.
     """
+
+    @property
+    def account(self) -> Account:
+        """The server in words of owners."""
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
         """Return the answer, a stream of server-sent events that has only begun: close it.

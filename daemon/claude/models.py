@@ -120,16 +120,18 @@ class ModelTable:
     """The table with what the owner says besides.
 
     `prices` take precedence over the list; `windows` are tokens by name, and under "" those of every other
-    model that is not listed.
+    model that is not listed. `structured`: the server's API has a place for a JSON schema.
     """
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     windows: Mapping[str, int] = field(default_factory=dict)
+    structured: bool = False
 
     def model(self, name: str) -> Model:
         """The model of this name. One that is not listed is asked plainly, and free where no price is set:
         the settings refuse such a one where anybody could bill for it."""
-        spec = BY_ID.get(name) or Model(id=name, window=self.windows.get("", UNKNOWN_WINDOW))
+        unlisted = Model(id=name, structured=self.structured, window=self.windows.get("", UNKNOWN_WINDOW))
+        spec = BY_ID.get(name, unlisted)
         if name in self.windows:
             spec = replace(spec, window=self.windows[name])
         if name in self.prices:

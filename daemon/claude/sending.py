@@ -16,6 +16,7 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 
 from daemon.claude.server_look_up import ServerLookUp
+from daemon.claude.account import ANTHROPIC
 from daemon.claude.streamed import Answer
 
 OF_THE_BODY = "content-length"
@@ -26,6 +27,8 @@ MOST_OF_AN_ERROR = 100_000
 
 class Sender:
     """Implements ModelAPI for the Messages API: as this SDK client would, over the same HTTP client."""
+
+    account = ANTHROPIC
 
     def __init__(self, sdk: AsyncAnthropic, http: httpx2.AsyncClient) -> None:
         self._sdk = sdk

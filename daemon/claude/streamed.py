@@ -39,6 +39,8 @@ class Answer:
     stopped: bool = False
     quiet: bool = False
     """Is its failure told to nobody?"""
+    thought: int = 0
+    """Characters of thoughts, which are no text."""
     joining: Joining = field(default_factory=Joining)
     after: float = 0.0
     """Seconds that the server wants to be left alone."""
@@ -118,7 +120,9 @@ class Answer:
         """The tokens to pay for; of an answer that broke off, the server never told how many."""
         if self.complete:
             return self.usage
-        return replace(self.usage, output=max(self.usage.output, len(self.text) // CHARACTERS))
+        return replace(
+            self.usage, output=max(self.usage.output, (len(self.text) + self.thought) // CHARACTERS)
+        )
 
     def _count(self, counted: Any) -> None:
         """Counts only grow; local backends leave some of them, or all, empty."""
@@ -126,14 +130,15 @@ class Answer:
             return
         was = self.usage
         self.usage = Usage(
-            input=max(was.input, _tokens(counted, "input_tokens")),
-            cache_read=max(was.cache_read, _tokens(counted, "cache_read_input_tokens")),
-            cache_write=max(was.cache_write, _tokens(counted, "cache_creation_input_tokens")),
-            output=max(was.output, _tokens(counted, "output_tokens")),
+            input=max(was.input, tokens(counted, "input_tokens")),
+            cache_read=max(was.cache_read, tokens(counted, "cache_read_input_tokens")),
+            cache_write=max(was.cache_write, tokens(counted, "cache_creation_input_tokens")),
+            output=max(was.output, tokens(counted, "output_tokens")),
         )
 
 
-def _tokens(counted: Mapping[str, Any], name: str) -> int:
+def tokens(counted: Mapping[str, Any], name: str) -> int:
+    """How many tokens a server counted under this name; 0 for what is no number that can be believed."""
     found = counted.get(name)
     if isinstance(found, int) and found <= MOST:
         return found

@@ -19,7 +19,7 @@ from daemon.reply import Reply
 HELLO = "Hello."
 FIXES = {
     "bad-request": "Is CLAUDE_MODEL the name of a model there?",
-    "unreachable": "Check ANTHROPIC_BASE_URL and the network",
+    "unreachable": "Check {address} and the network",
 }
 """What to do about a failure that does not pass by itself, and is none of the account's."""
 PLAIN = frozenset({"unauthorized", "unreachable"})
@@ -87,9 +87,9 @@ def _answered(reply: Reply, models: Mapping[Role, str], llm: Claude) -> Finding:
                 " MODEL_FIRST_TOKEN higher",
             )
         return well("claude", f"{reply.model} answered in {reply.seconds:.1f} s, {_price(reply)}")
-    fix = FIXES.get(reply.failure, "Try again in a few minutes")
+    fix = FIXES.get(reply.failure, "Try again in a few minutes").format(address=llm.account.address)
     if reply.failure in ACCOUNT:
-        fix = _fix(reply.failure, reply.model, models, llm.backend.server)
+        fix = _fix(reply.failure, reply.model, models, llm)
     return ill("claude", f"{reply.model} did not answer ({reply.failure or reply.outcome}). {fix}")
 
 
@@ -101,7 +101,7 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
     for name in names:
         word = await llm.look_up(name)
         if word in ACCOUNT:
-            fixes.append(_fix(word, name, models, llm.backend.server))
+            fixes.append(_fix(word, name, models, llm))
         elif word != KNOWN:
             unsure.append(name)
         if word == UNLISTED:
@@ -113,9 +113,10 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
     return well("models", f"{', '.join(unsure)}: not looked up, {why}")
 
 
-def _fix(word: str, name: str, models: Mapping[Role, str], server: Server | None) -> str:
+def _fix(word: str, name: str, models: Mapping[Role, str], llm: Claude) -> str:
     """What to do, with the names that the server lists where it has no such model."""
-    said = advice(Fault(failure=word, model=name), settings_of(name, models))
+    said = advice(Fault(failure=word, model=name), settings_of(name, models), llm.account)
+    server = llm.backend.server
     if word == "unknown-model" and server and server.models and server.models.models:
         said += f" The server lists {few(server.models.names, name)}."
     return said

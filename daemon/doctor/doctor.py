@@ -99,7 +99,10 @@ async def examine_with(settings: Settings, clock: Clock) -> AsyncIterator[Findin
 
 async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
     if settings.claude == "rehearsed":
-        yield well("claude", "rehearsed by a script; for Claude, set ANTHROPIC_API_KEY")
+        said = "rehearsed by a script; for Claude, set ANTHROPIC_API_KEY"
+        if settings.openai_api_key:
+            said = "rehearsed by a script: OPENAI_API_KEY alone asks nobody, set OPENAI_BASE_URL, too"
+        yield well("claude", said)
         return
     for known in models(settings):
         yield known

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
+from daemon.claude.account import ACCOUNT, ANTHROPIC, Account, Fault, advice, settings_of
 from daemon.claude.availability import ANY, SLOW, Availability, Failing
 from daemon.claude.models import is_listed
 from daemon.engine.event import Entry
@@ -32,7 +32,7 @@ USABLE = frozenset({"ok", "cut", "refused"})
 
 class Reach:
     """What the newest calls tell. `models` are those that are configured, by role; `availability` is what
-    the client knows of each of them."""
+    the client knows of each of them, `account` the server in words of owners."""
 
     def __init__(
         self,
@@ -40,10 +40,12 @@ class Reach:
         clock: Clock,
         models: Mapping[Role, str],
         availability: Availability | None = None,
+        account: Account = ANTHROPIC,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._models = dict(models)
+        self._account = account
         self._availability = availability or Availability(clock)
         self._calling = Counter[tuple[str, str]]()
         """Calls on their way, by model and root."""
@@ -169,7 +171,7 @@ class Reach:
 
     def advice(self, fault: Fault) -> str:
         """What to do about it, with the settings' names."""
-        return advice(fault, settings_of(fault.model, self._models))
+        return advice(fault, settings_of(fault.model, self._models), self._account)
 
     def may_tell(self, owner: str, subject: str) -> bool:
         """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
