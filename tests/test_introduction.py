@@ -69,6 +69,14 @@ async def test_a_budget_that_is_smaller_than_one_call_is_said_at_the_start(
     assert says in said["budget"]
 
 
+async def test_a_server_of_chat_completions_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = await lines(capsys, tmp_path, openai_base_url="https://openrouter.ai/api/v1", claude_model="gpt-9")
+    assert said["model"] == "gpt-9 at openrouter.ai"
+    assert "needs OPENAI_BASE_URL, too" in (await lines(capsys, tmp_path, openai_api_key="sk-1"))["model"]
+
+
 async def test_a_rehearsal_costs_nothing_so_no_budget_is_too_small_for_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -53,6 +53,50 @@ def test_a_base_url_alone_gets_a_dummy_key_and_a_key_is_kept() -> None:
     assert Settings.from_env(local | KEY).anthropic_api_key == "sk-ant-four"
 
 
+CHAT = {"OPENAI_BASE_URL": "http://localhost:8080/v1"}
+
+
+def test_a_server_of_chat_completions_is_asked_in_place_of_claude_and_needs_no_key_on_this_machine() -> None:
+    settings = Settings.from_env(CHAT | SLACK)
+    assert (settings.slack, settings.claude) == ("real", "real")
+    assert (settings.openai_api_key, settings.anthropic_api_key) == (config.DUMMY_KEY, "")
+    assert settings.model_url == "http://localhost:8080/v1"
+    assert Settings.from_env(CHAT | {"OPENAI_API_KEY": "sk-four"}).openai_api_key == "sk-four"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://192.168.1.9:8080", "http://ollama:11434/v1", "https://localhost:8443/v1"]
+)
+def test_a_server_of_ones_own_needs_no_key(url: str) -> None:
+    assert Settings.from_env({"OPENAI_BASE_URL": url}).openai_api_key == config.DUMMY_KEY
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://openrouter.ai/api/v1/"])
+def test_a_server_elsewhere_needs_a_key(url: str) -> None:
+    [said] = complaints({"OPENAI_BASE_URL": url})
+    assert said.startswith("OPENAI_API_KEY is missing; OPENAI_BASE_URL leads to another machine. Take it")
+    assert Settings.from_env({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "any"}).claude == "real"
+
+
+def test_a_key_alone_asks_nobody() -> None:
+    """Many machines have one in their environment, for other programs."""
+    assert Settings.from_env({"OPENAI_API_KEY": "sk-four"}).claude == "rehearsed"
+    assert Settings.from_env(KEY | {"OPENAI_API_KEY": "sk-four"}).model_url == ""
+
+
+def test_both_base_urls_are_one_too_many() -> None:
+    [said] = complaints(CHAT | {"ANTHROPIC_BASE_URL": "http://localhost:11434"})
+    assert said.startswith("ANTHROPIC_BASE_URL and OPENAI_BASE_URL are both set")
+    assert "Leave out the one" in said
+    assert Settings.from_env(CHAT | {"ANTHROPIC_BASE_URL": " "}), "an empty one counts as not set"
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1beta/openai/"])
+def test_the_address_of_chat_completions_is_taken_as_people_write_it(ending: str) -> None:
+    settings = Settings.from_env({"OPENAI_BASE_URL": f"http://localhost:8080{ending}"})
+    assert settings.model_url.startswith("http://localhost:8080")
+
+
 def test_every_value_arrives_as_what_it_is() -> None:
     settings = Settings.from_env(
         {
@@ -262,6 +306,8 @@ def test_all_bad_keys_are_named_at_once() -> None:
         ({"SLACK_API_URL": "https://me:secret@x/api/"}, "SLACK_API_URL holds a user or a password"),
         ({"ANTHROPIC_BASE_URL": "https://x/v1/messages"}, "the SDK adds /v1/messages to it by itself"),
         ({"ANTHROPIC_BASE_URL": "https://x/v1"}, "the SDK adds /v1/messages to it by itself. Leave out /v1"),
+        ({"OPENAI_BASE_URL": "localhost:8080"}, "OPENAI_BASE_URL is not an http:// or https://"),
+        ({"OPENAI_BASE_URL": "http://me:word@x/v1"}, "OPENAI_BASE_URL holds a user or a password"),
         (
             {"ANTHROPIC_BASE_URL": "localhost"},
             "ANTHROPIC_BASE_URL is not an http:// or https://",
@@ -367,6 +413,7 @@ def test_a_file_that_cannot_be_read_is_a_complaint(tmp_path: Path, monkeypatch: 
         ("SLACK_BOT_TOKEN", "xoxb-1"),
         ("SLACK_APP_TOKEN", "xapp-1"),
         ("ANTHROPIC_API_KEY", "sk-ant-1"),
+        ("OPENAI_API_KEY", "sk-1"),
         ("CONSOLE_TOKEN", "a long word that nobody guesses"),
     ],
 )
@@ -408,6 +455,12 @@ def test_a_model_without_a_price_ends_the_start_with_the_line_to_write(key: str)
     line = said.partition("MODEL_PRICES=")[2].partition(" (a price")[0]
     assert line == "hf.co/unsloth/Qwen3:Q4=free"
     assert Settings.from_env(KEY | {key: "hf.co/unsloth/Qwen3:Q4", "MODEL_PRICES": line})
+
+
+def test_a_model_of_chat_completions_needs_a_price_as_any_other() -> None:
+    [said] = complaints(CHAT | {"CLAUDE_MODEL": "gpt-9"})
+    assert "does not say what gpt-9 (CLAUDE_MODEL) costs" in said
+    assert Settings.from_env(CHAT | {"CLAUDE_MODEL": "gpt-9", "MODEL_PRICES": "gpt-9=1/8/0.1"})
 
 
 def test_the_line_to_write_holds_what_was_written_and_the_list_price_behind_a_gateway() -> None:

@@ -65,6 +65,14 @@ async def test_all_bad_keys_are_named_at_once_and_no_secret(tmp_path: Path) -> N
     assert "very-secret" not in said
 
 
+async def test_two_servers_for_its_models_end_the_start(tmp_path: Path) -> None:
+    both = {"ANTHROPIC_BASE_URL": "http://localhost:1", "OPENAI_BASE_URL": "http://localhost:2"}
+    status, said = await ended(await start_anew(tmp_path, **both))
+    assert status == 78
+    assert "ANTHROPIC_BASE_URL and OPENAI_BASE_URL are both set" in said
+    assert "Traceback" not in said
+
+
 async def test_a_second_daemon_on_the_same_journal_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path):
         status, said = await ended(await start(tmp_path))

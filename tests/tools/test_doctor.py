@@ -337,6 +337,12 @@ async def test_it_finds_a_word_that_leaves_the_ism_off(tmp_path: Path) -> None:
     assert wrong.startswith("ISM_ENABLED is neither true nor false (on), and counts as false")
 
 
+async def test_a_key_of_openais_without_an_address_is_told(tmp_path: Path) -> None:
+    settings = Settings(soul_home=tmp_path, port=0, openai_api_key="sk-1")
+    seen = {one.name: one.said async for one in examine_with(settings, FakeClock())}
+    assert seen["claude"].endswith("OPENAI_API_KEY alone asks nobody, set OPENAI_BASE_URL, too")
+
+
 async def test_without_any_key_it_says_what_is_rehearsed(tmp_path: Path) -> None:
     seen = [line(one) async for one in examine_with(Settings(soul_home=tmp_path, port=0), FakeClock())]
     assert seen[-2:] == [
