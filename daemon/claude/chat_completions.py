@@ -24,6 +24,7 @@ from anthropic import APIConnectionError, APIStatusError, DefaultAioHttpClient
 from daemon.claude.account import OPENAI
 from daemon.claude.client import CONNECT
 from daemon.claude.failure import PAGE, Broken, whole
+from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import CHARACTERS, FULL, Answer, tokens
 from daemon.reply import Usage
 
@@ -196,6 +197,10 @@ class ChatCompletions:
     async def get(self, path: str, within: float) -> httpx2.Response:
         """What the API says of this path."""
         return await self._ask("GET", path, within=within)
+
+    def server_look_up(self) -> ServerLookUp:
+        """What asks this server for its models and its version, with the same key."""
+        return ServerLookUp(self._http, self._roots[0], {"authorization": f"Bearer {self._key}"})
 
     async def close(self) -> None:
         """Give the connections back."""

@@ -24,7 +24,7 @@ from daemon.claude.backend import Backend
 from daemon.claude.capabilities import Capabilities, Schema
 from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, detail, failure, whole
 from daemon.claude.model_api import ModelAPI
-from daemon.claude.models import Model, ModelTable, cost, is_listed
+from daemon.claude.models import THINKING, Model, ModelTable, cost, is_listed
 from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, held, plain, request, with_room
 from daemon.claude.retry import TRIES, pause
@@ -96,6 +96,8 @@ class Claude:
         self._rehearsed = rehearsed
         self._formless: set[str] = set()
         """Models that were found to refuse a schema here, where the table says that they take one."""
+        self._thinkers: set[str] = set()
+        """Models that were found to think before they answer, where the table says nothing of them."""
         self._faults: dict[str, Fault] = {}
         """What is wrong with the account, as far as the log was told of it, by subject."""
         self.availability = Availability(clock)
@@ -131,12 +133,17 @@ class Claude:
     def bounded(
         self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
     ) -> Mapping[str, Any]:
-        """The same request for an answer of so many tokens, besides the model's thoughts, that ends so."""
+        """The same request for an answer of so many tokens, besides the model's thoughts, that ends so.
+
+        A model whose thoughts are known from its answers alone may write the end in them: it is not asked to
+        end there, but heard.
+        """
         bounds: dict[str, Any] = {}
+        spec = self._table.model(request["model"])
+        thinks = spec.id in self._thinkers
         if max_tokens is not None:
-            wanted = max_tokens + self._table.model(request["model"]).thoughts
-            bounds["max_tokens"] = min(request["max_tokens"], wanted)
-        if stop_sequences:
+            bounds["max_tokens"] = spec.answer(max_tokens + (THINKING if thinks else spec.thoughts))
+        if stop_sequences and not thinks:
             bounds["stop_sequences"] = [*stop_sequences]
         return {**request, **bounds}
 
@@ -220,11 +227,10 @@ class Claude:
             tries.append(answer)
             with self.availability.trying(name, answer):
                 await self._try(sent, answer, hear, self._end(sent, began), stop)
-            if answer.failure == "bad-request" and formed(sent):
-                sent, refused = plain(sent), True
-                continue
-            if answer.failure == TOO_LONG and self._leaves_room(sent):
-                sent = with_room(sent, self._windows.answer(sent))
+            otherwise = self._otherwise(sent, answer)
+            if otherwise is not None:
+                refused = refused or (formed(sent) and not formed(otherwise))
+                sent = otherwise
                 continue
             if refused and answer.complete:
                 self._learn_plain(name)
@@ -241,10 +247,28 @@ class Claude:
             await self._rest(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
 
+    def _otherwise(self, sent: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
+        """Return the request in another form, where this answer shows that the model needs one."""
+        if answer.failure == "bad-request" and formed(sent):
+            return plain(sent)
+        if answer.failure == TOO_LONG and self._leaves_room(sent):
+            return with_room(sent, self._windows.answer(sent))
+        if self._thinks(sent["model"], answer) and answer.outcome == "cut" and not answer.texts:
+            room = {**sent, "max_tokens": sent["max_tokens"] + THINKING}
+            return with_room(room, self._windows.answer(room))
+        return None
+
     def _leaves_room(self, sent: Mapping[str, Any]) -> bool:
         """Would its prompt fit, as far as the server told, with less room for the answer?"""
         less = with_room(sent, self._windows.answer(sent))
         return less != sent and not self._windows.excess(less, sys.maxsize)
+
+    def _thinks(self, name: str, answer: Answer) -> bool:
+        """Return True if this answer is the first to show that a model thinks, which is not listed."""
+        if is_listed(name) or name in self._thinkers or not answer.thinks:
+            return False
+        self._thinkers.add(name)
+        return True
 
     def _learn_plain(self, name: str) -> None:
         """A model that answers only without the schema is asked without one, as long as we live."""

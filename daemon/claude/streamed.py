@@ -19,6 +19,9 @@ MOST = 1_000_000_000
 CHARACTERS = 3
 """Characters to a token, at the least: what came but was never counted is reckoned so."""
 
+FIRST = 20
+"""The first characters of an answer, in which a thought begins that is a part of the text."""
+
 
 @dataclass(slots=True)
 class Answer:
@@ -77,6 +80,8 @@ class Answer:
             return ""
         event = json.loads(data)
         match event:
+            case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
+                self.thought += len(text)
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
                 return self._add(self.joining.feed(text))
             case {"type": "content_block_start", "content_block": {"type": "text", "text": str(text)}}:
@@ -109,6 +114,11 @@ class Answer:
         if text:
             self.texts.append(text)
         return text
+
+    @property
+    def thinks(self) -> bool:
+        """True if thoughts came, of their own or in the text."""
+        return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
 
     def stop(self, prompt: int) -> None:
         """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.claude.chat_completions import ChatCompletions
 from daemon.claude.client import Claude
-from daemon.claude.models import ModelTable
+from daemon.claude.models import THINKING, ModelTable
 from daemon.memory import Memory, working_memory
 from daemon.price import price
 from daemon.reply import Usage
@@ -335,6 +335,26 @@ async def test_thoughts_in_parts_are_no_text(gpt: Claude, server: ChatServer) ->
     said = {"type": "text", "text": "Hello."}
     server.queue(chunk({"content": [thought]}), chunk({"content": [said]}), chunk({}, "stop"), usage(9, 9))
     assert (await ask(gpt)).text == "Hello."
+
+
+async def test_a_model_that_thinks_gets_room_for_it_and_is_not_stopped_in_a_thought(
+    gpt: Claude, server: ChatServer, understudy: Understudy
+) -> None:
+    """The first answer was all thought: it is asked again, at once, and only the first time."""
+    thought = chunk({"reasoning_content": "Hm. " * 50})
+    server.queue(thought, chunk({}, "length"), usage(10, 60))
+    understudy.say("Hello.")
+    asked = gpt.request(MEMORY, "speak")
+    bounded = gpt.bounded(asked, 400, ["</say>"])
+    reply = await gpt.call(bounded, None, free, asyncio.Event())
+    assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 2)
+    assert reply.usage.output > 60, "what it thought is paid for"
+    assert [body["max_tokens"] for body in server.asked] == [400, 400 + THINKING]
+    again = gpt.bounded(asked, 400, ["</say>"])
+    assert (again["max_tokens"], "stop_sequences" in again) == (400 + THINKING, False)
+    server.queue(thought, chunk({}, "length"), usage(10, 60))
+    reply = await gpt.call(again, None, free, asyncio.Event())
+    assert (reply.outcome, reply.text, reply.tries) == ("cut", "", 1)
 
 
 @pytest.mark.parametrize(

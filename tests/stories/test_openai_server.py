@@ -15,7 +15,7 @@ from daemon.claude.retry import TRIES
 from daemon.price import FREE, price
 from daemon.rules import verify
 from rehearsal.people import ALICE as ALICE_HERSELF
-from tests.backends.chat_completions import ChatServer, text
+from tests.backends.chat_completions import ChatServer, chunk, text, usage
 from tests.stories.choosing import ASKED, ON_IT, answers, calls, choice, ended, looking, turning
 from tests.stories.mending import MENDING, settled
 from tests.stories.mending import say as say_and_settle
@@ -229,3 +229,15 @@ async def test_a_reading_that_gets_no_answer_says_what_to_mend(
     said = capsys.readouterr().err
     assert "OPENAI_API_KEY is not taken. Get a key where that server gives them out" in said
     assert "ANTHROPIC" not in said
+
+
+async def test_an_answer_of_thoughts_alone_is_asked_for_with_more_room(
+    stage: Stage, server: ChatServer
+) -> None:
+    server.queue(chunk({"reasoning_content": SECRET}), chunk({}, "length"), usage(900, 60))
+    stage.model.say(reply("Hello."))
+    ts = await stage.say("alice", ALICE, "Hello")
+    assert await stage.answers(ALICE, ts) == ["Hello."]
+    assert server.asked[1]["max_tokens"] > server.asked[0]["max_tokens"]
+    [call] = [entry.event for entry in stage.entries("model-call")]
+    assert call.tries == 2
