@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import httpx2
 
-from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.account import Account
+from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import Answer
 
 

@@ -15,8 +15,8 @@ import aiohttp
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 
-from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.account import ANTHROPIC
+from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import Answer
 
 OF_THE_BODY = "content-length"
