@@ -105,6 +105,7 @@ def world_of(
     notes = Recollections(journal, people, slack.speaker.direct, kept)
     processes = remembering(processes, notes, local=settings.slack == "rehearsed")
     playbooks, own_actions = list[str](), list[OwnAction]()
+    actions = registry_of(_given(services), own).named
     if settings.ism_enabled:
         own_actions = _told_of(services, own)
         playbooks = [name for name in services.texts.playbooks if name != EXPERT]
@@ -125,6 +126,7 @@ def world_of(
         offered=offered(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION, DEEP_READING]),
         own_actions=own_actions,
+        actions=frozenset(actions),
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 CORE = "core"
+FORM = "form"
+"""What follows the core: what the soul can do, and how it answers. A chooser of actions is not shown it."""
 DEFAULT = "default"
 TICK = (
     "llm_memory",
@@ -23,7 +25,7 @@ TICK = (
 """The contexts of a tick of the inner life, from stable to volatile."""
 TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
 """Regions that change from call to call; they stand after the conversation, in this order."""
-ORDER = (CORE, DEFAULT, *TRAILING)
+ORDER = (CORE, FORM, DEFAULT, *TRAILING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """What one model call sees: `core` (system), `default` (the conversation), then what trails."""
+    """What one model call sees: `core`, `form` (system), `default` (the conversation), then what trails."""
 
     memories: tuple[Memory, ...] = ()
 
@@ -75,7 +77,7 @@ class WorkingMemory:
     @property
     def system(self) -> tuple[Memory, ...]:
         """What stands in the system prompt."""
-        return self.of(CORE)
+        return self.of(CORE, FORM)
 
     @property
     def conversation(self) -> tuple[Memory, ...]:

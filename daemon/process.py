@@ -237,7 +237,10 @@ class Turn(Protocol):
 
     @property
     def mood(self) -> str:
-        """The soul's mood in this thread as this execution began."""
+        """The soul's mood in this thread as this execution began, or as it came to feel since."""
+
+    def feel(self, mood: str) -> None:
+        """Feel like this from now on: the next call is asked in this mood."""
 
     @property
     def began_at(self) -> float:
@@ -437,13 +440,20 @@ ProcessFunction = Callable[[Turn], Awaitable["WorkingMemory | Transition | Seque
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What one of the owner's texts may hold: its placeholders, and one that it must have.
+    """What one of the owner's texts may hold: its placeholders, and one that it must have, or one of several.
 
     `may` is None where the text is taken as it is, `$` and all.
     """
 
     may: Collection[str] | None = ()
-    must: str = ""
+    must: str | Sequence[str] = ""
+
+    @property
+    def needed(self) -> Sequence[str]:
+        """The placeholders of which it must have one; none, where it need not."""
+        if isinstance(self.must, str):
+            return [self.must] if self.must else []
+        return self.must
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

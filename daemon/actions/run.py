@@ -28,6 +28,8 @@ from daemon.mind.choosing import CHOOSING, result_of, wording
 from daemon.mind.consent import DAY, consent, day_of
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.prompting import feeling, situated
+from daemon.mind.sections import sections
+from daemon.mind.tags import PRIVATE, SAY, TAGS
 from daemon.ports import Role
 from daemon.process import Process, Transition, Turn
 
@@ -174,13 +176,24 @@ class Run(OwnersWords, Chooser):
         return answered.value == CONTINUE
 
     async def _conclude(self, reason: str) -> None:
-        """They are told what it came to; where the day's budget is spent an owner is only asked."""
+        """They are told what it came to; where the day's budget is spent an owner is only asked.
+
+        DONE says that there is nothing to tell: it counts where nobody waits for words.
+        """
         if self.spoke or (self._limit == DAY and self.turn.deciders):  # DAY is not final
+            return
+        if reason == "done" and not self._is_awaited():
             return
         if reason in WELL:
             await tell(self, "prompts/conclude")
         else:
             await tell(self, "prompts/unfinished")
+
+    def _is_awaited(self) -> bool:
+        """Does anybody wait: who spoke to the soul itself, or read in this turn that it is at work?"""
+        new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.number]
+        said = [sections(one.content, TAGS, PRIVATE).text.get(SAY) for one in new if one.role == "assistant"]
+        return self.turn.must_answer or any(said)
 
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from daemon.engine.event import Entry
 from daemon.ism import Part
 from daemon.kinds import ModelCall, RunTold
-from daemon.memory import Memory, WorkingMemory
+from daemon.memory import CORE, Memory, WorkingMemory
 from daemon.mind.prompting import timed
 from daemon.mind.recall import remember
 from daemon.process import Turn
@@ -49,7 +49,7 @@ class Telling:
 
     def asking(self, question: str) -> WorkingMemory:
         """What the chooser sees when it is asked this."""
-        memory = WorkingMemory((*self._turn.memory.system, *self._told))
+        memory = WorkingMemory((*self._turn.memory.of(CORE), *self._told))
         return timed(self._turn, memory).with_region("instruction", question)
 
     def answered(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:

@@ -18,6 +18,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.choice import DONE
 from daemon.mind.choosing import Wording, fenced, result_of, wrong_in
 from daemon.mind.recurse import FinalMemory, Recurse, Recursion, added
+from daemon.mind.schemas import in_words
 from daemon.mind.wording import fill
 from daemon.process import ProcessReturn, process_name, process_return
 
@@ -224,10 +225,12 @@ def _recursing(handler: Callable[..., Any], recurse: Recurse) -> tuple[list[Recu
 def introduced(action: Action, wording: Wording) -> str:
     """What the chooser is told of it first."""
     text = fill(wording.action, name=action.name, description=action.description)
+    if action.exclusive and wording.alone:
+        text += f" {wording.alone}"
     if action.args is None:
         return text
     schema = json.dumps(action.args.model_json_schema(), ensure_ascii=False)
-    return f"{text}\n{fill(wording.arguments, schema=schema)}"
+    return f"{text}\n{fill(wording.arguments, arguments=in_words(action.args), schema=schema)}"
 
 
 async def answer(given: Any) -> Any:

@@ -17,6 +17,8 @@ from daemon.mind.recall import plain, shortened
 
 CHOOSING = "prompts/choosing"
 PART = re.compile(r"^=== (\w+)[ \t]*\n", re.MULTILINE)
+BEFORE = {"arguments": {"schema"}}
+"""The placeholders that a part had in files from before, which can be used all the same."""
 MOST_FOUND = 20_000
 MOST_ERROR = 300
 """Characters of a result, and of an error, that the chooser is told."""
@@ -27,14 +29,16 @@ class Wording:
     """The fixed texts that go to the chooser: templates with the placeholders of the defaults."""
 
     head: str = (
-        "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n\n"
+        "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n- **DONE**: Stop without"
+        " another word. Choose it where there is nothing to tell; what they are to hear you tell them by"
+        " another action.\n\n"
         "In each round choose one or more actions to take, in the order in which they are to run. Answer with"
         ' JSON only:\n{"why": "one short sentence for the log", "actions": ["ActionName1", {"name":'
-        ' "ActionName2", "args": {"its": "arguments"}}]}\n\nIf the goal is satisfied, answer:\n'
-        '{"why": "the goal is achieved because …", "actions": ["DONE"]}'
+        ' "ActionName2", "args": {"its": "arguments"}}]}'
     )
     action: str = "- **$name**: $description"
-    arguments: str = "  Arguments, as JSON schema: $schema"
+    alone: str = "Choose it alone."
+    arguments: str = "  Arguments: $arguments"
     log: str = "## Internal Log\n$log"
     nothing_yet: str = "(first iteration)"
     question: str = "This is round $round of $rounds. Choose."
@@ -70,12 +74,13 @@ class Wording:
 def wording(text: str) -> Wording:
     """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError.
 
-    Without a part `log` the internal log is not shown: files from before it was have none.
+    Without a part `log` the internal log is not shown, and without `alone` an action that has to be chosen
+    alone is not marked: files from before have neither.
     """
     problems = list(faults(text))
     if problems:
         raise ValueError("; ".join(problems))
-    return Wording(**{"log": "", **_parts(text)})
+    return Wording(**{"log": "", "alone": "", **_parts(text)})
 
 
 def faults(text: str) -> Iterator[str]:
@@ -90,8 +95,9 @@ def faults(text: str) -> Iterator[str]:
             yield f"its part `{name}` has a `$` that begins no placeholder (write `$$` for a dollar sign)"
             continue
         known = set(Template(usual[name]).get_identifiers())
-        other = known.symmetric_difference(template.get_identifiers())
-        if other:
+        used = set(template.get_identifiers())
+        other = known.symmetric_difference(used)
+        if other and used != BEFORE.get(name):
             yield f"its part `{name}` has other placeholders than it needs: ${', $'.join(sorted(other))}"
 
 

@@ -195,11 +195,15 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
 
 
 async def _feel(turn: Turn, felt: str) -> None:
-    """A mood that is one of the owner's, and another than before, is a fact of this thread."""
+    """A mood that is one of the owner's, and another than before, is a fact of this thread.
+
+    The next call of this turn is asked in it.
+    """
     for name in moods(turn.text(MOODS)):
         if name.casefold() == felt.casefold():
             if name != feeling(turn).name:
                 await turn.once(MoodChanged(mood=name))
+                turn.feel(name)
             return
 
 

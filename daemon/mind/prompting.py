@@ -1,6 +1,7 @@
-"""What a pipeline asks: the owner's words, coloured by the mood and filled with who, where and when.
+"""What a pipeline asks: which sections, of whom, in which mood, and when.
 
-All of it trails the conversation, so that what changes from call to call breaks no cached prefix.
+All of it trails the conversation, so that what changes from call to call breaks no cached prefix. What
+belongs into each section stands in the system text (system_text.py), where it is cached.
 """
 
 from __future__ import annotations
@@ -9,16 +10,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.tags import DIALOGUE, CognitiveStep, SectionTags, end_mark
-from daemon.mind.wording import LABELS, MOODS, Mood, labels, moods, when_of, worded
+from daemon.mind.system_text import section
+from daemon.mind.tags import DIALOGUE, STEPS, CognitiveStep, SectionTags, end_mark
+from daemon.mind.wording import ALLOWED, MOODS, Mood, moods, placeholders, worded
 from daemon.process import Turn
 
-LONGEST = 200
-"""Characters of what is said of an action where one does not choose among them yet."""
-OWN = "actions there"
-"""The label before the owner's actions that are offered where one may turn to."""
+NEXT = STEPS["next_process"]
 
 
 def feeling(turn: Turn) -> Mood:
@@ -54,66 +52,25 @@ def timed(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
-    """The question of a pipeline: its sections, in order, each worded by the owner."""
+    """The question of a pipeline: its sections, in order, and the words that are allowed now."""
     if DIALOGUE in steps and not turn.must_answer:
         silence = worded(turn, "prompts/silence")
         guidance = f"{guidance}\n{silence}".strip()
     frame = "prompts/plain"
     if any(step.private for step in steps):
         frame = "prompts/pipeline"
-    asked = [_section(turn, step) for step in steps]
-    return worded(turn, frame, sections="\n".join(asked), guidance=guidance)
+    tags = SectionTags(suffix=turn.suffix)
+    asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
+    text = turn.text(frame)
+    if NEXT in steps and "allowed" in placeholders(text):
+        allowed = worded(turn, ALLOWED, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes))
+        asked["allowed"] = f" {allowed}"
+    if "sections" in placeholders(text):
+        mood = feeling(turn)
+        asked["sections"] = tags.marked("\n".join(section(turn, step, mood) for step in steps))
+    return worded(turn, frame, guidance=guidance, **asked)
 
 
 def ends_with(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
     """Return the mark after which no more of an answer with these sections is wanted."""
     return [end_mark(steps[-1].tag, turn.suffix)]
-
-
-def _section(turn: Turn, step: CognitiveStep) -> str:
-    mood = feeling(turn)
-    verb = mood.says
-    if step.private:
-        verb = mood.thinks
-    reasons = ""
-    if step.name == "next_process":
-        reasons = _reasons(turn)
-    return worded(
-        turn,
-        step.prompt,
-        tag=SectionTags(suffix=turn.suffix).name(step.tag),
-        verb=verb,
-        moods=", ".join(moods(turn.text(MOODS))),
-        processes=", ".join(turn.processes),
-        reasons=reasons,
-    )
-
-
-def _reasons(turn: Turn) -> str:
-    """When one goes over into which process, as each of them says, or its playbook."""
-    said = []
-    for name, sources in turn.processes.items():
-        for source in sources:
-            when = when_of(turn, source)
-            if when:
-                said.append(f"{name}: {when}{_own_actions(turn, sources)}")
-                break
-    return " ".join(said)
-
-
-def _own_actions(turn: Turn, sources: Sequence[str]) -> str:
-    """Name the owner's actions that there are: the soul cannot turn to what it does not know of."""
-    books = [
-        playbook(source.removeprefix(PLAYBOOKS), turn.text(source))
-        for source in sources
-        if turn.own_actions and source.startswith(PLAYBOOKS)
-    ]
-    own = [
-        one
-        for one in turn.own_actions
-        if any(one.name in book.actions or book.name in one.playbooks for book in books)
-    ]
-    if not own:
-        return ""
-    told = "; ".join(f"{one.name} — {one.about[:LONGEST].rstrip(' .')}" for one in own)
-    return f" {labels(turn.text(LABELS)).get(OWN, OWN)}: {told}."

@@ -22,6 +22,10 @@ NEEDLESS = ("title", "$defs", "discriminator")
 """What pydantic says of a schema, and no model needs to be told."""
 AS_TEXT = {"type": "string", "description": "the arguments, as JSON text"}
 
+PLAIN_KINDS = frozenset({"string", "integer", "number", "boolean"})
+NAMED = ("properties", "$defs")
+"""Where a schema has names of its own making, which may be `title`."""
+
 Schema = dict[str, Any]
 
 
@@ -57,6 +61,50 @@ def answer_schema(model: type[BaseModel]) -> Schema | None:
     if schema is AS_TEXT or not _fits([schema]):
         return None
     return schema
+
+
+def in_words(model: type[BaseModel]) -> str:
+    """Say in a line which arguments these are: `name (kind): description; …`.
+
+    Arguments that are no plain values stand there as their JSON schema, without titles.
+    """
+    whole = model.model_json_schema()
+    fields = whole.get("properties", {})
+    if "$defs" in whole or any(_kind(one) is None for one in fields.values()):
+        return json.dumps(_untitled(whole), ensure_ascii=False)
+    needed = whole.get("required", ())
+    said = []
+    for name, one in fields.items():
+        kind = _kind(one) if name in needed else f"{_kind(one)}, may be left out"
+        about = one.get("description", "")
+        said.append(f"{name} ({kind}): {about}" if about else f"{name} ({kind})")
+    return "; ".join(said)
+
+
+def _kind(schema: Schema) -> str | None:
+    """The kind of a plain value, or the values that it may have; None of anything else."""
+    if "enum" in schema:
+        return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
+    if "anyOf" in schema:
+        kinds = [_kind(one) for one in schema["anyOf"] if one.get("type") != "null"]
+        return None if None in kinds else " or ".join(map(str, kinds))
+    kind = schema.get("type")
+    if kind == "array" and _kind(schema.get("items", {})):
+        return f"list of {_kind(schema['items'])}"
+    return kind if kind in PLAIN_KINDS else None
+
+
+def _untitled(schema: Any) -> Any:
+    """A schema without the titles that pydantic makes of the names."""
+    if isinstance(schema, list):
+        return [_untitled(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _untitled(one) for name, one in value.items()} if key in NAMED else _untitled(value)
+        for key, value in schema.items()
+        if key != "title"
+    }
 
 
 def _typed(name: str, args: Schema) -> Schema:

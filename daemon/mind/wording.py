@@ -11,28 +11,39 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
+from typing import Protocol
 
 from daemon.mind.choosing import CHOOSING, faults
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.tags import STEPS
 from daemon.ports import Choice
-from daemon.process import MentalProcess, Turn, Words
+from daemon.process import MentalProcess, Words
 
 SOUL = "soul"
 SYSTEM = "prompts/system"
 MOODS = "prompts/moods"
+ABILITIES = "prompts/abilities"
+"""The text of what the soul can do, of which those lines are told that hold here."""
+FORM = "prompts/form"
+"""The text of how it answers."""
+ALLOWED = "prompts/allowed"
+"""The text that names the processes which the answer may turn to."""
 LABELS = "prompts/labels"
 WHEN = "prompts/when/"
 """How the names of the texts begin that say when one goes over into a process."""
 AS_IS = Words(None)
 PLAIN = Words()
 NAMED = Words({"name"})
-SECTION = Words({"tag", "name", "verb", "moods", "processes", "reasons"}, "tag")
-FUSED = Words({"sections", "guidance", "name"}, "sections")
+SECTION = Words({"tag", "name", "verb", "moods", "processes", "reasons", "ways"}, "tag")
+FUSED = Words({"tags", "allowed", "sections", "guidance", "name"}, ("tags", "sections"))
+"""What asks for sections names them; one from before the system text explained them explains them itself."""
 WORDING: dict[str, Words] = {
     SOUL: AS_IS,
     SYSTEM: AS_IS,
     MOODS: AS_IS,
+    ABILITIES: Words({"actions", "name"}),
+    FORM: Words({"sections", "moods", "mood", "process", "name"}, "sections"),
+    ALLOWED: Words({"tag", "processes", "name"}, "processes"),
     f"{PLAYBOOKS}expert": AS_IS,
     "prompts/person": Words({"names", "place", "name"}),
     "prompts/known": Words({"person", "notes"}, "notes"),
@@ -189,21 +200,34 @@ def _template_fault(template: Template, words: Words) -> str | None:
     if strange:
         known = [f"${word}" for word in sorted(words.may)]
         return f"it uses ${', $'.join(strange)}; it may use: {', '.join(known) or 'none'}"
-    if words.must and words.must not in used:
-        return f"it lacks ${words.must}, without which it asks for nothing"
+    if words.must and used.isdisjoint(words.needed):
+        lacks = " or ".join(f"${word}" for word in words.needed)
+        return f"it lacks {lacks}, without which it asks for nothing"
     return None
 
 
-def when_of(turn: Turn, source: str) -> str:
+class Owned(Protocol):
+    """Who has the owner's texts: a turn, as of its begin, or the daemon, as they are now."""
+
+    def text(self, name: str) -> str:
+        """The owner's text of that name."""
+
+
+def when_of(soul: Owned, source: str) -> str:
     """When one goes over into a process: as its playbook says, if it does, or a text of its own."""
     if source.startswith(PLAYBOOKS):
-        return playbook(source.removeprefix(PLAYBOOKS), turn.text(source)).when
-    return worded(turn, source)
+        return playbook(source.removeprefix(PLAYBOOKS), soul.text(source)).when
+    return worded(soul, source)
 
 
-def worded(turn: Turn, name: str, **words: str) -> str:
-    """A text of the owner's as this turn has it, filled; `name` (the soul's) is known."""
-    return fill(turn.text(name), name=name_of(turn.text(SOUL)), **words)
+def worded(soul: Owned, name: str, **words: str) -> str:
+    """A text of the owner's, filled; `name` (the soul's) is known."""
+    return fill(soul.text(name), name=name_of(soul.text(SOUL)), **words)
+
+
+def placeholders(text: str) -> Collection[str]:
+    """The names of the placeholders of a text."""
+    return Template(text).get_identifiers()
 
 
 def fill(text: str, /, **words: object) -> str:

@@ -114,8 +114,8 @@ PROCESS = MentalProcess(
     name=NAME,
     run=DeepReading(),
     when="they want something read that is too long to see at once: a file that they shared, all of a long"
-    " thread, or the history of this channel; then tell them in the next section only, in a few words, that"
-    " $name is reading it.",
+    " thread, or the history of this channel; then tell them in <say> only, in a few words, that you"
+    " are reading it.",
     leads=(THEN,),
     texts={
         "prompts/reading/wanted": Words(),

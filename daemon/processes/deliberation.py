@@ -412,7 +412,7 @@ PROCESS = MentalProcess(
     name=NAME,
     run=Deliberation(),
     when="they ask you to think something through, or it has several parts that deserve to be worked out one"
-    " by one before you answer; then say nothing in the next section.",
+    " by one before you answer; then say nothing in <say> but a greeting that is due.",
     leads=(THEN,),
     texts={
         "prompts/open/deliberation": Words(

@@ -103,7 +103,7 @@ PROCESS = MentalProcess(
     name=NAME,
     run=problem_solving,
     when="they want something worked out that takes several steps, looking things up, or care; then tell them"
-    " in the next section only, in a few words, that $name is on it.",
+    " in <say> only, in a few words, that you are on it.",
     leads=("conversation",),
     texts={"prompts/problem": Words({"goal", "rules", "name"}), f"{PLAYBOOKS}{NAME}": Words(None)},
 )

@@ -83,7 +83,7 @@ class Soul(Program):
                 texts=first.event.texts,
             )
         assert isinstance(taken, TakenBySoul)
-        texts = await self._world.texts.current()
+        texts = await self._world.texts.current(self._world.made)
         if taken.process:
             return TurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
@@ -40,6 +40,12 @@ INSTEAD = {
 Stamp = tuple[int, int, int, int]
 UNREADABLE: Stamp = (0, 0, 0, 0)
 """The stamp of a file that cannot even be looked at."""
+Make = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Makes further texts of the owner's, by name."""
+
+
+def _nothing(_texts: Mapping[str, str]) -> Mapping[str, str]:
+    return {}
 
 
 class Texts:
@@ -76,15 +82,19 @@ class Texts:
         """The names of the playbooks that can be used."""
         return sorted(name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
 
-    async def current(self) -> str:
-        """The digest of the set of all texts as they are now; the set is in the journal, and each of them."""
+    async def current(self, make: Make = _nothing) -> str:
+        """The digest of the set of all texts as they are now, and of those that `make` makes of them.
+
+        The set is in the journal, and each of them. `make` is the same each time.
+        """
         self._look_once()
         await self._record_faults()
         good = self._good
         entered, key = self._set
         if entered is not good:
-            shas = await asyncio.gather(*(self.enter(name, text) for name, text in good.items()))
-            texts = dict(zip(good, shas, strict=True))
+            every = {**good, **make(good)}
+            shas = await asyncio.gather(*(self.enter(name, text) for name, text in every.items()))
+            texts = dict(zip(every, shas, strict=True))
             key = digest(texts)
             self._sets[key] = texts
             with suppress(JournalDamaged):  # what is damaged of it is at hand

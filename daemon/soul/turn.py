@@ -6,7 +6,7 @@ the same. Implements process.Turn.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -34,8 +34,9 @@ from daemon.kinds import (
     TransitionTaken,
 )
 from daemon.limits import ITERATIONS, Limits
-from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.memory import FORM, Memory, WorkingMemory, working_memory
 from daemon.mind.recall import recall
+from daemon.mind.system_text import MADE
 from daemon.mind.wording import SOUL, SYSTEM
 from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
 from daemon.soul import node, questions, wishes
@@ -67,7 +68,7 @@ class Turn(Voice):
         self.began_at = self.first.at
         """When it began, or last heard an answer: what time it is to it, in Unix seconds."""
         self.owners = world.owners
-        self.processes: Mapping[str, Sequence[str]] = world.offered or dict.fromkeys(world.processes, ())
+        self.processes = world.ways
         self.at_once = world.at_once
         self.own_actions = world.own_actions
         self.past = world.pasts.of(self.thread, self.number)
@@ -245,12 +246,14 @@ class Turn(Voice):
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
         core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
+        made = [self.world.texts.read(self.texts[name]) for name in MADE if name in self.texts]
+        form = [replace(one, region=FORM) for one in recall(made, self.suffix)]
         known = [*self.past.kept, *self._carried]
         new = [entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)]
         came = in_order(as_it_reads(new))
         if self.came:
             came = by_seq([*came, *self.came])
-        return working_memory([*recall(core, self.suffix), *known, *recall(came, self.suffix)])
+        return working_memory([*recall(core, self.suffix), *form, *known, *recall(came, self.suffix)])
 
     def overhear(self, found: Overheard) -> None:
         """What was said before the soul was called in: it sees it from now on."""
@@ -299,6 +302,11 @@ class Turn(Voice):
         if not self.in_dm:
             return ()
         return self.world.pasts.dms.to_sum_up(self.thread, self.number)
+
+    def feel(self, mood: str) -> None:
+        """Feel like this from now on; an execution that began without a form keeps the mood it began in."""
+        if self.began_with(MADE[-1]):
+            self.mood = mood
 
     # Steps
 

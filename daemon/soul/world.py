@@ -11,6 +11,7 @@ from daemon.claude.request_queue import RequestQueue
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.knowledge.person_models import PersonModels
+from daemon.mind.system_text import Configured, made_texts
 from daemon.ports import LLM, Clock, Onlookers, Readings, Speaker, Surroundings
 from daemon.process import OwnAction, Process
 from daemon.soul.budget import Budget
@@ -27,7 +28,8 @@ class World:
 
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
     process `initial`; `offered` may be gone over into (name to the texts that say when), those `at_once`
-    within the turn that chooses them; of the `own_actions` it is told before. Branches go `depth` threads
+    within the turn that chooses them; `actions` are all that may be chosen, and of the `own_actions` it is
+    told before. Branches go `depth` threads
     deep. Without `readings` nothing long can be read. The `onlookers` see what is thought while it is. `fits`
     says which entries end a wait of the inner life.
     """
@@ -48,6 +50,7 @@ class World:
     offered: Mapping[str, Sequence[str]] = field(default_factory=dict)
     at_once: Collection[str] = ()
     own_actions: Sequence[OwnAction] = ()
+    actions: Collection[str] = ()
     owners: Sequence[str] = ()
     console: str = ""
     depth: int = 3
@@ -62,3 +65,19 @@ class World:
     """Set when somebody wants something forgotten."""
     to_delete: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when somebody wants messages of the soul's deleted."""
+
+    @property
+    def ways(self) -> Mapping[str, Sequence[str]]:
+        """The processes that one may go over into: name to the texts that say when."""
+        return self.offered or dict.fromkeys(self.processes, ())
+
+    def made(self, texts: Mapping[str, str]) -> Mapping[str, str]:
+        """Make the texts of the system text that follow from the owner's and from what is configured."""
+        soul = Configured(
+            texts=texts,
+            processes=self.ways,
+            at_once=self.at_once,
+            actions=self.actions,
+            own_actions=self.own_actions,
+        )
+        return made_texts(soul)

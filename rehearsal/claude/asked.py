@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import chain
@@ -66,6 +66,8 @@ ACTION = re.compile(r"(?<![\w@/.<-])(?:[A-Z][a-z0-9]+){2,}\b|(?<![\w@/.<-])[a-z0
 """The name of an action, as the page shows it, or as its function is called."""
 OFFERED = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]*) — (?P<about>[^;]*)")
 """An action of the owner's, as a request names it where it says where one may turn to."""
+NAMES_SECTIONS = re.compile(r"\bnote\b[^.]*\bnames\b[^.]*\bsections\b", re.I)
+"""Says that a note names the sections, so that an answer without such a note has none."""
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
 """Says that one goes there only where people ask for it outright."""
 NOTHING = re.compile(r"\(nothing[^()]*\)", re.I)
@@ -251,15 +253,13 @@ def asked(body: Body) -> Asked:
             for text in said:
                 found += [(name, words.strip()) for name, words in RESULT.findall(text)]
             turns.append([MENTIONED.sub("", RESULT.sub("", text)) for text in said])
-    instruction, turns[-1] = _split(turns[-1])
-    rules = instruction
-    if not _tags(instruction):
-        rules = CODE.sub("", MENTIONED.sub("", system))
+    form = CODE.sub("", MENTIONED.sub("", system))
+    instruction, turns[-1] = _split(turns[-1], _tags(form))
     heard, replaced = _heard(turns)
-    form = (body.get("output_config") or {}).get("format") or {}
+    held_to = (body.get("output_config") or {}).get("format") or {}
     return Asked(
-        sections=tuple(sections(rules)),
-        schema=form.get("schema"),
+        sections=tuple(_wanted(instruction, form)),
+        schema=held_to.get("schema"),
         heard=tuple(_without_calls(heard, system)),
         answers=tuple(answers),
         found=tuple(found),
@@ -281,6 +281,34 @@ def sections(text: str) -> list[Section]:
         paragraph, _, _ = text[start:end].partition("\n\n")
         about[found[1]].append(paragraph)
     return [Section(name=name, about="\n".join(about[name])) for name in names]
+
+
+def _wanted(instruction: str, form: str) -> list[Section]:
+    """The sections that the answer shall have: explained by the instruction, or named there."""
+    if _tags(instruction):
+        return sections(instruction)
+    named = dict.fromkeys(OPENING.findall(instruction))
+    if not named and NAMES_SECTIONS.search(form):
+        return []
+    if not named:
+        return sections(form)
+    return [
+        Section(name=name, about=f"{_line(name, instruction)}\n{_explained(name, form)}")
+        for name in named
+        if f"</{name}>" in form
+    ]
+
+
+def _line(name: str, instruction: str) -> str:
+    """What the instruction says of one section besides naming it: the line that begins with its tag."""
+    found = re.search(rf"^<{re.escape(name)}>:(.*)$", instruction.replace(" <", "\n<"), re.M)
+    return found[1] if found else ""
+
+
+def _explained(name: str, form: str) -> str:
+    """What the form says of one section: from the line that begins with its tags to the next such line."""
+    found = re.search(rf"^<({re.escape(name)})>[^\n]*?</\1>(.*?)(?=^<[\w-]+>|\n\n|\Z)", form, re.M | re.S)
+    return found[2] if found else ""
 
 
 def spoken(among: Sequence[Section]) -> Section | None:
@@ -331,21 +359,29 @@ def _start(text: str, at: int, openings: Sequence[re.Match[str]]) -> int:
     return line
 
 
-def _split(turn: Sequence[str]) -> tuple[str, list[str]]:
-    """The instruction that stands last in a turn, and what was said before it."""
+def _split(turn: Sequence[str], form: Collection[str]) -> tuple[str, list[str]]:
+    """The instruction that stands last in a turn, and what was said before it.
+
+    It explains tags, or names some of the `form`.
+    """
     if len(turn) == 1:
-        return _split_text(turn[0])
-    if _tags(turn[-1]):
+        return _split_text(turn[0], form)
+    if _asks(turn[-1], form):
         return turn[-1], list(turn[:-1])
     return "", list(turn)
 
 
-def _split_text(text: str) -> tuple[str, list[str]]:
+def _asks(text: str, form: Collection[str]) -> bool:
+    """Whether a text explains tags, or names some of the form."""
+    return bool(_tags(text)) or not set(OPENING.findall(text)).isdisjoint(form)
+
+
+def _split_text(text: str, form: Collection[str]) -> tuple[str, list[str]]:
     """The same where all is one text: the instruction begins with the paragraph that names tags."""
-    if _tags(MESSAGE.sub("", text)):
+    if _asks(MESSAGE.sub("", text), form):
         parts = re.split(r"\n{2,}", text)
         for place, part in enumerate(parts):
-            if _tags(part):
+            if _asks(part, form):
                 return "\n\n".join(parts[place:]), parts[:place] or [TAG.sub("", text)]
     return "", [text]
 
