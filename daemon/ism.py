@@ -38,7 +38,7 @@ from daemon.mind.recall import plain
 from daemon.mind.recurse import Recurse, Recursion, added, as_text
 from daemon.mind.schemas import choice_schema
 from daemon.mind.stagnation import Seen, Stagnation
-from daemon.mind.wording import fill
+from daemon.mind.wording import fill, placeholders
 from daemon.process import ProcessReturn
 
 __all__ = [
@@ -91,7 +91,10 @@ async def run_ism(
         context=prompt_context,
         memory=prompt_context,
         actions=_by_name(actions),
-        schema=choice_schema({action.name: action.args for action in actions}),
+        schema=choice_schema(
+            {action.name: action.args for action in actions},
+            described="schema" in placeholders(wording.arguments),  # else the prompt itself describes them
+        ),
         chooser=_chooser(invoke_llm, check_interrupt),
         rounds=max_loops,
         wording=wording,

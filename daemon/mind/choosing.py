@@ -29,16 +29,14 @@ class Wording:
     """The fixed texts that go to the chooser: templates with the placeholders of the defaults."""
 
     head: str = (
-        "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n- **DONE**: Stop without"
-        " another word. Choose it where there is nothing to tell; what they are to hear you tell them by"
-        " another action.\n\n"
-        "In each round choose one or more actions to take, in the order in which they are to run. Answer with"
-        ' JSON only:\n{"why": "one short sentence for the log", "actions": ["ActionName1", {"name":'
-        ' "ActionName2", "args": {"its": "arguments"}}]}'
+        "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n- **DONE**: End without"
+        " a word, where there is nothing to tell.\n\nChoose one or more of them, in the order in which they"
+        ' are to run. Answer with JSON only:\n{"why": "one short sentence for the log", "actions": ["Name",'
+        ' {"name": "Name", "args": {…}}]}'
     )
     action: str = "- **$name**: $description"
     alone: str = "Choose it alone."
-    arguments: str = "  Arguments: $arguments"
+    arguments: str = "  args: $arguments"
     log: str = "## Internal Log\n$log"
     nothing_yet: str = "(first iteration)"
     question: str = "This is round $round of $rounds. Choose."

@@ -61,11 +61,11 @@ def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> st
         frame = "prompts/pipeline"
     tags = SectionTags(suffix=turn.suffix)
     asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
-    text = turn.text(frame)
-    if NEXT in steps and "allowed" in placeholders(text):
+    wanted = placeholders(turn.text(frame))
+    if NEXT in steps and "allowed" in wanted:
         allowed = worded(turn, ALLOWED, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes))
         asked["allowed"] = f" {allowed}"
-    if "sections" in placeholders(text):
+    if "sections" in wanted:
         mood = feeling(turn)
         asked["sections"] = tags.marked("\n".join(section(turn, step, mood) for step in steps))
     return worded(turn, frame, guidance=guidance, **asked)

@@ -24,7 +24,7 @@ AS_TEXT = {"type": "string", "description": "the arguments, as JSON text"}
 
 PLAIN_KINDS = frozenset({"string", "integer", "number", "boolean"})
 NAMED = ("properties", "$defs")
-"""Where a schema has names of its own making, which may be `title`."""
+"""Where a schema has names of its own making, which may be any word."""
 
 Schema = dict[str, Any]
 
@@ -33,10 +33,11 @@ class _Open(Exception):
     """This cannot be said in a closed schema."""
 
 
-def choice_schema(args: Mapping[str, type[BaseModel] | None]) -> Schema:
+def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool = True) -> Schema:
     """The schema of a choice among these actions and DONE, names sorted: a plain name, or name and args.
 
-    Arguments that cannot be said within the limits are asked for as JSON in a string.
+    Arguments that cannot be said within the limits are asked for as JSON in a string. What their limits mean
+    stands in descriptions; the rest of these only if `described`.
     """
     plain = [DONE]
     typed: list[Schema] = []
@@ -44,7 +45,7 @@ def choice_schema(args: Mapping[str, type[BaseModel] | None]) -> Schema:
         if model is None:
             plain.append(name)
             continue
-        said = _typed(name, _arguments(model))
+        said = _typed(name, _arguments(model, described=described))
         if not _fits([*typed, said]):
             said = _typed(name, AS_TEXT)
         typed.append(said)
@@ -64,47 +65,52 @@ def answer_schema(model: type[BaseModel]) -> Schema | None:
 
 
 def in_words(model: type[BaseModel]) -> str:
-    """Say in a line which arguments these are: `name (kind): description; …`.
+    """Say in a line which arguments these are: `name: description; other? (kind): …`.
 
-    Arguments that are no plain values stand there as their JSON schema, without titles.
+    One with a question mark may be left out; the kind is a text where none is said. Arguments that are no
+    plain values stand there as their JSON schema, without titles.
     """
     whole = model.model_json_schema()
     fields = whole.get("properties", {})
     if "$defs" in whole or any(_kind(one) is None for one in fields.values()):
-        return json.dumps(_untitled(whole), ensure_ascii=False)
+        return json.dumps(_without(whole, "title"), ensure_ascii=False)
     needed = whole.get("required", ())
     said = []
     for name, one in fields.items():
-        kind = _kind(one) if name in needed else f"{_kind(one)}, may be left out"
+        line = name if name in needed else f"{name}?"
+        if _kind(one) != "string":
+            line += f" ({_kind(one)})"
         about = one.get("description", "")
-        said.append(f"{name} ({kind}): {about}" if about else f"{name} ({kind})")
+        said.append(f"{line}: {about}" if about else line)
     return "; ".join(said)
 
 
 def _kind(schema: Schema) -> str | None:
     """The kind of a plain value, or the values that it may have; None of anything else."""
     if "enum" in schema:
-        return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
+        return "|".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
     if "anyOf" in schema:
         kinds = [_kind(one) for one in schema["anyOf"] if one.get("type") != "null"]
         return None if None in kinds else " or ".join(map(str, kinds))
     kind = schema.get("type")
     if kind == "array" and _kind(schema.get("items", {})):
-        return f"list of {_kind(schema['items'])}"
+        return f"list of {_kind(schema['items'])}s"
     return kind if kind in PLAIN_KINDS else None
 
 
-def _untitled(schema: Any) -> Any:
-    """A schema without the titles that pydantic makes of the names."""
+def _without(schema: Any, word: str) -> Any:
+    """A schema that says this of no value: the titles that pydantic makes of names, or descriptions."""
     if isinstance(schema, list):
-        return [_untitled(one) for one in schema]
+        return [_without(one, word) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: {name: _untitled(one) for name, one in value.items()} if key in NAMED else _untitled(value)
-        for key, value in schema.items()
-        if key != "title"
-    }
+    left = {}
+    for key, value in schema.items():
+        if key in NAMED:
+            left[key] = {name: _without(one, word) for name, one in value.items()}
+        elif key != word:
+            left[key] = _without(value, word)
+    return left
 
 
 def _typed(name: str, args: Schema) -> Schema:
@@ -120,8 +126,10 @@ def _object(properties: Schema) -> Schema:
     }
 
 
-def _arguments(model: type[BaseModel]) -> Schema:
+def _arguments(model: type[BaseModel], *, described: bool = True) -> Schema:
     whole = model.model_json_schema()
+    if not described:
+        whole = _without(whole, "description")
     try:
         return _closed(whole, whole.get("$defs", {}), ())
     except _Open:

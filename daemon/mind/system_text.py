@@ -13,7 +13,22 @@ from typing import Protocol
 
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.tags import STEPS, CognitiveStep
-from daemon.mind.wording import ABILITIES, FORM, LABELS, MOODS, Mood, Owned, labels, moods, when_of, worded
+from daemon.mind.wording import (
+    ABILITIES,
+    FORM,
+    LABELS,
+    MOODS,
+    SOUL,
+    Mood,
+    Owned,
+    fill,
+    labels,
+    moods,
+    name_of,
+    placeholders,
+    when_of,
+    worded,
+)
 from daemon.process import OwnAction
 
 MADE = (f"made/{ABILITIES}", f"made/{FORM}")
@@ -84,30 +99,22 @@ def made_texts(soul: Configured) -> Mapping[str, str]:
 
 
 def _abilities(soul: Configured) -> str:
-    """Fill what the soul can do: the lines whose condition holds, without their conditions."""
+    """Fill what the soul can do here."""
     own = ", ".join(soul.own())
-    there = soul.there()
+    text = those_that_hold(soul.text(ABILITIES), soul.there(), own)
+    return fill(text, name=name_of(soul.text(SOUL)), actions=own)
+
+
+def those_that_hold(text: str, there: Collection[str], own: str) -> str:
+    """Return the lines whose condition is there, without it; of `own` actions only where there are any."""
     lines = []
-    for line in soul.text(ABILITIES).splitlines():
+    for line in text.splitlines():
         found = CONDITION.match(line)
         if found and found["name"] not in there:
             continue
-        if "$actions" in line and not own:
-            continue
-        lines.append(CONDITION.sub(r"\g<mark>", line))
-    return worded(_Instead(soul, ABILITIES, "\n".join(lines)), ABILITIES, actions=own)
-
-
-@dataclass(frozen=True, slots=True)
-class _Instead:
-    """The owner's texts, with another one in the place of one of them."""
-
-    owned: Owned
-    name: str
-    instead: str
-
-    def text(self, name: str) -> str:
-        return self.instead if name == self.name else self.owned.text(name)
+        if own or "actions" not in placeholders(line):
+            lines.append(CONDITION.sub(r"\g<mark>", line))
+    return "\n".join(lines)
 
 
 def _form(soul: Configured) -> str:

@@ -16,7 +16,18 @@ from tests.source import Module, modules
 from tests.texts import whole
 
 ALL = catalogue(PROCESSES.values())
-READERS = {"fill", "labels", "buttons", "moods", "name_of", "playbook", "wording", "enter"}
+READERS = {
+    "fill",
+    "placeholders",
+    "those_that_hold",
+    "labels",
+    "buttons",
+    "moods",
+    "name_of",
+    "playbook",
+    "wording",
+    "enter",
+}
 """Who is given a text as it stands in its file: what fills it, and what reads it as a table or as it is."""
 AS_THEY_STAND = [
     "self._turn.text(ASKS)",
@@ -34,7 +45,9 @@ def test_every_text_can_be_used(name: str) -> None:
 def test_a_part_of_before_in_the_texts_of_a_choice_is_passed_over() -> None:
     text = "=== unavailable\nNot now: $reason\n\n=== nudge\nNot again."
     assert ALL.fault(CHOOSING, text) is None
-    assert wording(text) == Wording(nudge="Not again.", log=""), "the log is shown where the file says so"
+    assert wording(text) == Wording(nudge="Not again.", log="", alone=""), (
+        "the log is shown where the file says so"
+    )
 
 
 def test_every_file_is_used() -> None:

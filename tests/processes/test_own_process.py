@@ -77,7 +77,7 @@ async def test_a_process_is_gone_into_when_it_says_so_asks_decides_and_speaks(st
     await stage.wake()
     stage.model.say("<aside>Off!</aside><next>travel</next><say>Oh, a journey!</say><mood>neutral</mood>")
     ts = await stage.say("alice", ALICE, "I want to get away from here")
-    assert "travel: they want to go somewhere." in stage.asked()[-1]
+    assert "travel: they want to go somewhere." in stage.told()[-1]
 
     stage.model.say('{"statement": "They have said where they want to go.", "is_true": false}')
     await stage.say("alice", ALICE, "So what do you think?", ts)

@@ -36,14 +36,14 @@ async def test_what_a_process_says_is_a_text_that_the_owner_may_override(stage: 
     await stage.wake()
     when = stage.words / "prompts" / "when" / "closing.md"
     ts = await stage.say("alice", ALICE, "Hello")
-    assert "closing: they are saying goodbye." in stage.asked()[-1]
+    assert "closing: they are saying goodbye." in stage.told()[-1]
     when.parent.mkdir()
     when.write_text("$name has heard enough.\n")
     await stage.say("alice", ALICE, "Hello again", ts)
-    assert "closing: Claudius has heard enough." in stage.asked()[-1]
+    assert "closing: Claudius has heard enough." in stage.told()[-1]
     when.unlink()
     await stage.say("alice", ALICE, "Still there?", ts)
-    assert "closing: they are saying goodbye." in stage.asked()[-1]
+    assert "closing: they are saying goodbye." in stage.told()[-1]
     texts = [entry.event for entry in stage.entries("text")]
     said = [text.text.strip() for text in texts if text.name == "prompts/when/closing"]
     assert said == ["they are saying goodbye.", "$name has heard enough."], "each is recorded"
@@ -53,7 +53,7 @@ async def test_a_playbook_says_when_in_its_front_matter(stage: Stage) -> None:
     (stage.words / "playbooks" / "mending.md").write_text(MENDING)
     await stage.wake(ism_enabled=True)
     await stage.say("alice", ALICE, "Hello")
-    asked = stage.asked()[-1]
+    asked = stage.told()[-1]
     assert "mending: something is broken." in asked
     assert "problem_solving: they want something worked out" in asked
-    assert "that Claudius is on it." in asked
+    assert "that you are on it." in asked

@@ -15,7 +15,7 @@ from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
 NOTES = "- keeps bees\n- afraid of wasps"
-ASKED = "the notes of what Claudius may know about Alice"
+ASKED = "the notes of what you may know about Alice"
 """What only the question after new notes says."""
 
 

@@ -79,9 +79,9 @@ async def test_a_changed_prompt_changes_the_next_request(stage: Stage) -> None:
     path = stage.words / "prompts" / "steps" / "external_dialogue.md"
     path.write_text("<$tag>…</$tag> what $name $verb, as a limerick.\n")
     await stage.say("alice", ALICE, "Again", ts)
-    assert "limerick" in stage.asked()[-1]
-    changed = [entry.event.name for entry in stage.entries("text")][-1]
-    assert changed == "prompts/steps/external_dialogue"
+    assert "limerick" in stage.told()[-1]
+    changed = [entry.event.name for entry in stage.entries("text")][-2:]
+    assert {*changed} == {"prompts/steps/external_dialogue", "made/prompts/form"}
 
 
 async def test_a_broken_prompt_keeps_the_last_good_one_and_says_so(
@@ -92,13 +92,13 @@ async def test_a_broken_prompt_keeps_the_last_good_one_and_says_so(
     path.write_text("You owe $nmaes $5.\n")
     await stage.say("alice", ALICE, "Again", ts)
     await stage.say("alice", ALICE, "And again", ts)
-    assert "and Alice just spoke" in stage.asked()[-1]
+    assert "Alice just spoke" in stage.asked()[-1]
     [fault] = stage.entries("fault")
     assert "person.md cannot be used" in fault.event.text
     assert len([record for record in caplog.records if "person.md" in record.message]) == 1
     path.unlink()
     await stage.say("alice", ALICE, "Still there?", ts)
-    assert "and Alice just spoke" in stage.asked()[-1]
+    assert "Alice just spoke" in stage.asked()[-1]
 
 
 @SOAK
@@ -129,7 +129,7 @@ def lasts(message: dict[str, object]) -> str:
     blocks = message["content"]
     assert isinstance(blocks, list)
     texts = [block["text"] for block in blocks]
-    return str([text for text in texts if not text.startswith("You are in")])
+    return str([text for text in texts if not text.startswith("Alice just spoke")])
 
 
 async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: Stage) -> None:
