@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,7 +44,7 @@ from daemon.lifetime import live, meanwhile
 from daemon.mind.playbook import Playbook
 from daemon.mind.wording import SOUL, catalogue, name_of
 from daemon.page_access import credentials_for, link_to, note_address
-from daemon.playbook_faults import playbook_faults
+from daemon.playbook_faults import ability_faults, playbook_faults
 from daemon.ports import Clock, Open
 from daemon.process import Process
 from daemon.processes import EXPERT, FAULTS, PROCESSES
@@ -266,7 +266,10 @@ def _texts(
         there = {*PROCESSES, *processes, *playbooks, EXPERT}
         return playbook_faults(one, registry, PROCESSES, there)
 
-    return Texts(folder, journal, replace(known, book_faults=book_faults))
+    def wrong_abilities(text: str, playbooks: Collection[str]) -> Iterable[str]:
+        return ability_faults(text, registry, {*PROCESSES, *processes, *playbooks})
+
+    return Texts(folder, journal, replace(known, book_faults=book_faults, ability_faults=wrong_abilities))
 
 
 async def _port(

@@ -1,4 +1,4 @@
-"""Faults of a playbook that is sound by itself: names of actions and processes that there are not.
+"""Faults of a text that is sound by itself: names of actions and processes that there are not.
 
 For the running daemon, which keeps the version before, and for `check`.
 """
@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from daemon.actions.registry import Registry
 from daemon.mind.playbook import PLAYBOOKS, Playbook
+from daemon.mind.system_text import conditions
 from daemon.process import MentalProcess
 from daemon.processes import DELIBERATION, EXPERT
 
@@ -41,6 +42,14 @@ def playbook_faults(
     process = processes.get(one.name)
     if process and f"{PLAYBOOKS}{one.name}" not in process.texts:
         yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
+
+
+def ability_faults(text: str, registry: Registry, known: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each process or action that a line of what the soul can do names in vain."""
+    there = {*registry.named, *known}
+    for name in conditions(text):
+        if name not in there:
+            yield f"there is no process or action {_short(name)}; {instead(name, there)}"
 
 
 def goes_to(one: Playbook) -> Sequence[str]:

@@ -26,8 +26,8 @@ from daemon.doctor.ways import (
 )
 from daemon.errors import ConfigError
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.wording import WORDING, Catalogue, catalogue
-from daemon.playbook_faults import meant, playbook_faults
+from daemon.mind.wording import ABILITIES, WORDING, Catalogue, catalogue
+from daemon.playbook_faults import ability_faults, meant, playbook_faults
 from daemon.process import MentalProcess
 from daemon.processes import EXPERT, FAULTS, PROCESSES
 from daemon.sandbox.own_class import own_class
@@ -94,6 +94,7 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
             yield ill(file, said)
         else:
             usable.append(playbook(name, _read(folder, file)))
+    yield from _told_in_vain(folder, texts, code, known)
     for one in usable:
         yield from _said_of(one, code, known)
     yield from circles(usable)
@@ -130,6 +131,13 @@ def _prompts(folder: Path, texts: Catalogue, code: Written) -> Iterator[Finding]
     for name in _files(folder, "prompts/**/[!.]*.md"):
         if name not in texts.texts:
             yield ill(name, f"nobody reads it: {meant(name, texts.texts) or 'take it away'}")
+
+
+def _told_in_vain(folder: Path, texts: Catalogue, code: Written, known: Collection[str]) -> Iterator[Finding]:
+    """What the soul could do, if there were that process or action."""
+    if not _unusable(folder, ABILITIES, texts):
+        for said in ability_faults(_read(folder, ABILITIES), code.registry, known):
+            yield ill(ABILITIES, said)
 
 
 def _needing(text: str, code: Written) -> str:

@@ -12,7 +12,7 @@ from daemon.reply import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text(Event):
-    """One of the owner's files as it was when it was used, under the key `text:{sha256}`."""
+    """One of the owner's files as it was when it was used, or what was made of some; key `text:{sha256}`."""
 
     kind = "text"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
@@ -25,7 +25,7 @@ class Text(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSet(Event):
-    """All of the owner's files as they were when a turn began, name to sha256, under `texts:{digest}`."""
+    """All of these as they were when a turn began, name to sha256, under `texts:{digest}`."""
 
     kind = "texts"
     stays: ClassVar[tuple[str, ...]] = ("texts",)

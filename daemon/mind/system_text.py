@@ -117,6 +117,12 @@ def those_that_hold(text: str, there: Collection[str], own: str) -> str:
     return "\n".join(lines)
 
 
+def conditions(text: str) -> Sequence[str]:
+    """Return the names of the processes and actions for which lines of this text are told."""
+    found = [CONDITION.match(line) for line in text.splitlines()]
+    return list(dict.fromkeys(one["name"] for one in found if one))
+
+
 def _form(soul: Configured) -> str:
     table = moods(soul.text(MOODS))
     usual = next(iter(table.values()))

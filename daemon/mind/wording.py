@@ -107,7 +107,7 @@ WORDING: dict[str, Words] = {
 """Each text by name, and its placeholders."""
 
 
-def _no_faults(_one: Playbook, _playbooks: Collection[str]) -> Iterable[str]:
+def _no_faults(_one: Playbook | str, _playbooks: Collection[str]) -> Iterable[str]:
     return ()
 
 
@@ -119,6 +119,8 @@ class Catalogue:
     defaults: Mapping[str, str] = field(default_factory=dict)
     book_faults: Callable[[Playbook, Collection[str]], Iterable[str]] = _no_faults
     """Finds faults of a playbook that names what does not exist; the second argument names all playbooks."""
+    ability_faults: Callable[[str, Collection[str]], Iterable[str]] = _no_faults
+    """Finds the same in the text of what the soul can do."""
 
     @property
     def prompts(self) -> Sequence[str]:
@@ -144,6 +146,8 @@ class Catalogue:
 
     def misfit(self, name: str, text: str, playbooks: Collection[str]) -> str | None:
         """Return a sentence on what a usable text names that does not exist; None if all does."""
+        if name == ABILITIES:
+            return "; ".join(self.ability_faults(text, playbooks)) or None
         if not name.startswith(PLAYBOOKS):
             return None
         book = playbook(name.removeprefix(PLAYBOOKS), text)

@@ -323,3 +323,19 @@ def test_every_text_speaks_to_the_soul_and_of_sections_by_their_tags() -> None:
     assert [name for name in wrong if name != "choosing.md"] == []
     soul = (ROOT / "soul.md").read_text().partition("\n")[2]
     assert not re.search(r"\b(his|her|himself|he|she)\b", soul)
+
+
+async def test_what_it_could_do_by_an_action_that_there_is_not_is_named_and_not_told(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    path = stage.words / "prompts" / "abilities.md"
+    before = path.read_text()
+    path.write_text(before + "- [Reserch] You dig.\n")
+    await stage.say("alice", ALICE, "Again", ts)
+    [fault] = stage.entries("fault")
+    assert "there is no process or action Reserch; is it Research?" in fault.event.text
+    assert "You dig" not in system(spoken(stage)[-1])
+    await stage.sleep()
+    await stage.wake()
+    await stage.say("alice", ALICE, "And now?", ts)
+    assert "You dig" not in system(spoken(stage)[-1])
+    assert "stops you at once" in system(spoken(stage)[-1])
