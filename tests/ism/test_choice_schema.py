@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from daemon.ism import Wording
 from daemon.mind.choice import read_choice
-from daemon.mind.schemas import AS_TEXT, choice_schema
+from daemon.mind.schemas import AS_TEXT, choice_schema, in_words
 from tests.ism.chooser import Chooser, Deeds, choose, run
 
 
@@ -233,3 +234,29 @@ async def test_the_schema_names_every_action_and_never_changes_during_a_run() ->
     assert "what to look for" in shown
     assert "what to look for" not in str(schema), "it is described once"
     assert "title" not in shown + str(schema)
+
+
+async def test_a_wording_from_before_is_held_to_the_schema_that_it_shows() -> None:
+    """So that a run which was begun with it goes on byte for byte."""
+    deeds = Deeds()
+    chooser = Chooser(choose("DONE"))
+    before = Wording(arguments="Arguments, as JSON schema: $schema", alone="")
+    await run(chooser, [deeds.action("Look", args=Look)], wording=before)
+    [prompt] = chooser.prompts
+    assert prompt.schema == choice_schema({"Look": Look})
+    assert json.dumps(Look.model_json_schema(), ensure_ascii=False) in prompt.parts[0].text
+
+
+class Title(BaseModel):
+    """Arguments of which one has the name of a word of the schema."""
+
+    title: Annotated[str, Field(description="what it is called")]
+    description: str = ""
+    parts: list[str] = Field(default=[], description="what it consists of")
+    size: int | None = None
+
+
+def test_arguments_are_said_in_a_line_whatever_they_are_called() -> None:
+    parts = "parts? (list of strings): what it consists of"
+    assert in_words(Title) == f"title: what it is called; description?; {parts}; size? (integer)"
+    assert '"title": "' not in in_words(Tree), "what is no plain value is shown as its schema, without titles"

@@ -119,3 +119,10 @@ def test_no_text_with_placeholders_is_read_by_people_as_it_stands_in_its_file() 
     """`check` tells the owner to write `$$` for a dollar: whoever reads such a text reads `$`."""
     found = [text for module in modules("daemon").values() for text in as_they_stand(module)]
     assert sorted(found) == AS_THEY_STAND
+
+
+def test_the_texts_of_a_choice_from_before_still_show_whole_schemas() -> None:
+    text = "=== arguments\nArguments, as JSON schema: $schema"
+    assert ALL.fault(CHOOSING, text) is None
+    assert wording(text).arguments == "Arguments, as JSON schema: $schema"
+    assert "other placeholders than it needs" in str(ALL.fault(CHOOSING, "=== arguments\n$schema $arguments"))

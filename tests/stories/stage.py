@@ -199,6 +199,7 @@ class Stage:
         """How the tags of sections are written in this installation."""
         [drawn] = self.entries("tag-suffix")
         return SectionTags(suffix=drawn.event.suffix)
+
     def told(self) -> list[str]:
         """What the model was told in its system text, as one text a request."""
         return [str(request.get("system", "")) for request in self.model.requests]

@@ -184,8 +184,8 @@ async def test_where_no_thought_came_it_is_told_so(stage: Stage, thought: str | 
     await deciding(stage)
     answers(stage, turning(), choice("Think"))
     if thought is None:
-        stage.model.refuse(asks="Think about this as")
-        stage.model.refuse(asks="Think about this as")
+        stage.model.refuse(asks="Think about this by yourself")
+        stage.model.refuse(asks="Think about this by yourself")
     else:
         answers(stage, thought)
     answers(stage, choice("Respond"), reply(DONE))

@@ -75,7 +75,7 @@ async def test_where_the_model_refuses_another_one_is_asked(stage: Stage) -> Non
     assert (first.event.role, first.event.model) == ("speak", "claude-sonnet-5-5")
     assert (second.event.role, second.event.model) == ("fallback", "claude-opus-5-5")
     assert second.event.cost > first.event.cost > 0
-    assert "<aside" not in stage.asked()[1].rpartition("Answer as")[2]
+    assert "<aside" not in stage.asked()[1].rpartition("Answer in")[2]
     await stage.say("alice", ALICE, "And now?", ts)
     assert stage.model.requests[-1]["model"] == "claude-sonnet-5-5"
 

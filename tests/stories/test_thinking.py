@@ -37,8 +37,8 @@ LEAKY = {
 async def test_a_monologue_never_leaks(stage: Stage, raw: str, chunk: int) -> None:
     assert await told(stage, raw, "<say>Once more, plainly.</say>", chunk=chunk) == ["Once more, plainly."]
     first, second = stage.asked()
-    assert stage.tags.opening("aside") in first.rpartition("Answer as")[2]
-    assert "<aside" not in second.rpartition("Answer as")[2], "nothing private is asked for again"
+    assert stage.tags.opening("aside") in first.rpartition("Answer in")[2]
+    assert "<aside" not in second.rpartition("Answer in")[2], "nothing private is asked for again"
 
 
 @pytest.mark.parametrize("chunk", shared(range(1, 30, 4), 8))

@@ -50,7 +50,7 @@ def shortened(stage: Stage) -> list[Any]:
 async def told(stage: Stage, n: int, ts: str | None = None, words: int = 700) -> str:
     """Alice tells so many stories in a thread."""
     for number in range(1, n + 1):
-        stage.model.say(reply(f"A fine story, number {number}."), asks="Answer as")
+        stage.model.say(reply(f"A fine story, number {number}."), asks="Answer in")
         said = await stage.say("alice", ALICE, f"Story {number}: {f'heron{number} ' * words}", ts)
         ts = ts or said
     assert ts
