@@ -26,8 +26,8 @@ CHOOSES = (
     rule(
         "prompts of a run only grow",
         "actions/telling.py",
-        "WorkingMemory((*self._turn.memory.system, *self._told))",
-        "WorkingMemory((*self._turn.memory.system, *self._told[::-1]))",
+        "WorkingMemory((*self._turn.memory.of(CORE), *self._told))",
+        "WorkingMemory((*self._turn.memory.of(CORE), *self._told[::-1]))",
         "tests/stories/test_prompts.py::test_each_request_of_the_chooser_begins_with_the_one_before_it",
     ),
     rule(
