@@ -66,6 +66,10 @@ class WorkingMemory:
             memories.append(Memory(role="user", content=content, region=region))
         return working_memory(memories)
 
+    def without(self, region: str) -> WorkingMemory:
+        """This memory without a region."""
+        return working_memory(memory for memory in self.memories if memory.region != region)
+
     def of(self, *regions: str) -> tuple[Memory, ...]:
         """The memories of these regions, regions in the fixed order, memories in their own."""
         found: list[Memory] = []

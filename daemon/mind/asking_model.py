@@ -12,7 +12,7 @@ from typing import Any
 
 from daemon.engine.event import Entry, only, seqs_of
 from daemon.kinds import ContextCleared, Message, ModelCall, Said, Spoken, StopAsked, Unsaid, moment
-from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.memory import FORM, Memory, WorkingMemory, working_memory
 from daemon.mind.consent import at_bound, day_of
 from daemon.mind.prompting import feeling, situated
 from daemon.mind.recall import recall
@@ -40,6 +40,8 @@ async def openly(
         limited = await turn.limit()
         if limited is None:
             seen = situated(turn, memory).with_region("instruction", question)
+            if schema is not None:
+                seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
             async with turn.showing(feeling(turn).status):
                 grown, call = await turn.talk(name, seen, role, None, schema)
             memory = memory.with_memory(*grown.heard_since(seen))

@@ -136,6 +136,14 @@ async def test_a_chooser_is_shown_no_more_than_its_goal_playbook_and_actions(sta
     assert "What you can do here" not in system(request)
 
 
+async def test_what_is_held_to_a_schema_is_not_told_of_sections(stage: Stage) -> None:
+    stage.model.say("<aside>Hm.</aside><next>deep_reading</next><say>I read it.</say><mood>neutral</mood>")
+    await stage.say("alice", ALICE, "Read the whole thread, please")
+    held = [one for one in stage.model.requests if "format" in one.get("output_config", {})]
+    assert held
+    assert not [one for one in held if "How you answer" in system(one)]
+
+
 async def test_a_chooser_sees_each_schema_once_and_which_actions_stand_alone(stage: Stage) -> None:
     await deciding(stage)
     answers(stage, turning(), choice("DONE"), reply("It is late."))
