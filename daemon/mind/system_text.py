@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from daemon.engine.writable import writable
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.tags import STEPS, CognitiveStep
 from daemon.mind.wording import (
@@ -95,7 +96,8 @@ def made_texts(soul: Configured) -> Mapping[str, str]:
     """Make the texts by their names; empty where the owner's texts do not say how."""
     if ABILITIES not in soul.texts or FORM not in soul.texts:
         return {}
-    return dict(zip(MADE, (_abilities(soul), _form(soul)), strict=True))
+    made = (_abilities(soul), _form(soul))
+    return dict(zip(MADE, map(writable, made), strict=True))
 
 
 def _abilities(soul: Configured) -> str:

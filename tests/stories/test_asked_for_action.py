@@ -198,7 +198,7 @@ async def test_an_action_is_found_by_its_description_alone_wherever_it_is_offere
 
 
 async def test_who_speaks_is_told_which_actions_of_the_owners_there_are_and_where(stage: Stage) -> None:
-    [asked] = stage.asked()
+    [asked] = stage.told()
     assert "or by whom. Actions there: LookUpDeploys — Look up when one of our services" in asked
     assert "PingBuoy — Ping the buoy of the harbour." in asked
     assert asked.count("CheckCrane — Check whether the crane can lift a load") == 1

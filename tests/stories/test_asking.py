@@ -148,7 +148,7 @@ async def test_what_it_is_at_is_shown_while_it_is_at_it(stage: Stage) -> None:
     await stage.post("alice", ALICE, ASKED)
     await stage.passing(MOMENT, lambda: "thinking it over (1/5)" in shows(stage))
     [line] = stage.world.workspace.statuses.all()
-    assert line.status == "is thinking · thinking it over (1/5)"
+    assert line.status == "is concentrating · thinking it over (1/5)"
     assert stage.world.workspace.statuses.sessions()
     held.set()
     await stage.settled()

@@ -38,7 +38,7 @@ async def test_a_new_root_begins_with_what_was_said_in_the_dm(stage: Stage) -> N
     assert "Where does it live?" in second
     assert len({entry.thread for entry in stage.entries("message")}) == 2
     trailing = str(stage.model.requests[-1]["messages"][-1]["content"][-1])
-    assert "Your mood is engaged." in trailing
+    assert "Mood: engaged." in trailing
     assert not verify(stage.soul.journal).violations
 
 

@@ -63,15 +63,14 @@ async def test_two_moods_give_two_requests(stage: Stage) -> None:
     stage.model.say(reply("Hmpf.", mood="frustrated"))
     await stage.say("alice", ALICE, "You are wrong.", ts)
     await stage.say("alice", ALICE, "Still wrong.", ts)
-    calm, _, cross = (asked.rpartition("Your mood is")[2] for asked in stage.asked())
-    assert calm.startswith(" neutral")
-    assert "thinks to himself" in calm
-    assert cross.startswith(" frustrated")
-    assert "grumbles to himself" in cross
-    assert "snaps to them" in cross
+    calm, _, cross = (asked.rpartition("Mood: ")[2] for asked in stage.asked())
+    assert calm.startswith("neutral")
+    assert cross.startswith("frustrated")
+    assert "neutral (thinks, says)" in stage.told()[-1]
+    assert "frustrated (grumbles, snaps)" in stage.told()[-1], "how each of them sounds"
     assert stage.entries("mood")[0].event.mood == "frustrated"
     await stage.say("alice", GENERAL, f"{ME} hello")
-    assert "Your mood is neutral" in stage.asked()[-1], "a mood belongs to its thread"
+    assert "Mood: neutral" in stage.asked()[-1], "a mood belongs to its thread"
 
 
 async def test_a_changed_prompt_changes_the_next_request(stage: Stage) -> None:
