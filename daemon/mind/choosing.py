@@ -29,10 +29,10 @@ class Wording:
     """The fixed texts that go to the chooser: templates with the placeholders of the defaults."""
 
     head: str = (
-        "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n- **DONE**: End without"
-        " a word, where there is nothing to tell.\n\nChoose one or more of them, in the order in which they"
-        ' are to run. Answer with JSON only:\n{"why": "one short sentence for the log", "actions": ["Name",'
-        ' {"name": "Name", "args": {…}}]}'
+        "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n- **DONE**: End, where"
+        " the goal is reached and nothing is left to tell.\n\nChoose one or more of them, in the order in"
+        ' which they are to run. Answer with JSON only:\n{"why": "one short sentence for the log",'
+        ' "actions": ["Name", {"name": "Name", "args": {…}}]}'
     )
     action: str = "- **$name**: $description"
     alone: str = "Choose it alone."
