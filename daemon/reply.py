@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+REPEATING = "repetition"
+"""Our own reason to stop: the model wrote the same again and again."""
+Oddity = Literal["endless", "too-long", "repeating", "unspoken", "private"]
+"""What is odd about an answer: it went on after its end, beyond its length or in circles, held no words that
+can be said, or repeated a private thought."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:

@@ -129,6 +129,7 @@ MODEL_FAULTS = (
         params=(Param(name="seconds", default=25.0), *MODEL),
     ),
     Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
+    Fault(name="unbounded", line="The answer goes on after its end, and beyond its length.", params=MODEL),
     Fault(name="refusal", line="The model refuses to answer.", params=MODEL),
     Fault(
         name="window",

@@ -5,8 +5,9 @@ It is kept in memory: that a person waits, and until when, stands in the journal
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -15,8 +16,18 @@ from daemon.claude.account import ACCOUNT, EVERYWHERE
 from daemon.claude.retry import PASSING
 from daemon.claude.streamed import Answer
 from daemon.ports import Clock
-from daemon.reply import Reply
+from daemon.reply import Oddity, Reply
 
+log = logging.getLogger(__name__)
+
+ODDITIES: Mapping[Oddity, str] = {
+    "endless": "goes on after the end that it is asked for (stop_sequences): its answers are ended here.",
+    "too-long": "writes more than it is asked for (max_tokens): its answers are closed here.",
+    "repeating": "writes the same again and again: such an answer is closed, and asked for once more.",
+    "unspoken": "gave an answer without words that can be said: it is asked once more, for these alone.",
+    "private": "repeated a private thought of the soul: nobody read it, and it is asked once more.",
+}
+"""What is odd about a model's answers, and what becomes of them."""
 REPORTED = PASSING | ACCOUNT | {"bad-request"}
 """Words of Reply.failure that say that a model does not answer."""
 SLOW = 20.0
@@ -46,6 +57,17 @@ class Slow:
     seen: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odd:
+    """A model whose answers are odd in this way: `count` since `since`, the last at `seen` (Unix seconds)."""
+
+    model: str
+    what: Oddity
+    since: float
+    seen: float
+    count: int = 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempt:
     """A request on its way: sent at `at` (Unix seconds), at `sent` on the steady clock."""
@@ -63,6 +85,7 @@ class Availability:
         self._clock = clock
         self._failing: dict[str, Failing] = {}
         self._slow: dict[str, Slow] = {}
+        self._odd: dict[tuple[str, Oddity], Odd] = {}
         self._attempts: set[Attempt] = set()
         self._retries: list[tuple[str, float]] = []
         """Models and when a call that failed is sent again (Unix seconds)."""
@@ -102,6 +125,16 @@ class Availability:
         """Note how long a call took."""
         if reply.outcome in ("ok", "cut", "refused"):
             self.durations.append(reply.seconds)
+
+    def odd(self, model: str, what: Oddity) -> None:
+        """Note an answer that was odd in this way; the log tells of each way once."""
+        now = self._clock.now()
+        before = self._odd.get((model, what))
+        if before is None:
+            log.warning("%s %s", model, ODDITIES[what])
+            self._odd[model, what] = Odd(model=model, what=what, since=now, seen=now)
+        else:
+            self._odd[model, what] = replace(before, seen=now, count=before.count + 1)
 
     def remember(self, model: str, failure: str, since: float) -> None:
         """Note a failure of an earlier start, which no success has ended. `model` may be ANY."""
@@ -162,6 +195,11 @@ class Availability:
         for attempt in sorted(self._attempts, key=attrgetter("sent")):
             self._time(attempt, is_over=False)
         return list(self._slow.values())
+
+    @property
+    def oddities(self) -> Sequence[Odd]:
+        """The ways in which answers were odd since the start."""
+        return list(self._odd.values())
 
     def next_tries(self, models: Collection[str]) -> Sequence[float]:
         """When calls of these models are sent again (Unix seconds); now, where one is on its way."""

@@ -29,7 +29,7 @@ from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, held, plain, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
-from daemon.claude.streamed import CHARACTERS, FULL, Answer
+from daemon.claude.streamed import CHARACTERS, ENDED, FULL, Answer
 from daemon.claude.windows import Windows
 from daemon.limits import STREAM, StreamLimits
 from daemon.memory import WorkingMemory
@@ -223,7 +223,7 @@ class Claude:
         refused = False
         while not stop.is_set():
             hold()
-            answer = self._api.begin(sent)
+            answer = self._begun(sent)
             tries.append(answer)
             with self.availability.trying(name, answer):
                 await self._try(sent, answer, hear, self._end(sent, began), stop)
@@ -234,6 +234,8 @@ class Claude:
                 continue
             if refused and answer.complete:
                 self._learn_plain(name)
+            if answer.odd:
+                self.availability.odd(name, answer.odd)
             wait = pause(answer, len(tries))
             if wait is not None and self._clock.steady() + wait - began >= LONGEST:
                 wait = None
@@ -246,6 +248,14 @@ class Claude:
                 return reply
             await self._rest(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
+
+    def _begun(self, sent: Mapping[str, Any]) -> Answer:
+        """Return the answer to this request, of which nothing has come yet."""
+        answer = self._api.begin(sent)
+        answer.most = sent["max_tokens"]
+        answer.stop_sequences = sent.get("stop_sequences", ())
+        answer.in_circles = not is_listed(sent["model"])
+        return answer
 
     def _otherwise(self, sent: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
         """Return the request in another form, where this answer shows that the model needs one."""
@@ -305,8 +315,8 @@ class Claude:
             async for delta in deltas:
                 if answer.first_text is None:
                     answer.first_text = self._clock.steady()
-                if hear is not None:
-                    await hear(delta)
+                if hear is not None and await hear(delta):
+                    answer.close(ENDED)
         if answer.complete:
             self._mended(request["model"])
 
@@ -320,16 +330,20 @@ class Claude:
                 async with aclosing(await self._api.send(request)) as stream:
                     came = events(stream, patience)
                     async for data in came:
-                        delta = answer.take(data)
+                        delta = answer.bounded(answer.take(data))
                         if delta:
                             patience.rest(stream.aclose)
                             yield delta
                             patience.wait()
+                        if answer.closed:
+                            answer.stop(_tokens_of(request))
+                            return
                         if answer.ended:
                             await _end_of(came)
                             break
             if not answer.complete:
                 raise Broken("the stream ended in the middle", ours=True)
+            answer.end()
             if answer.stop_reason == FULL and not answer.texts:
                 answer.failure = TOO_LONG
                 self._windows.refused(request, "")
@@ -340,7 +354,7 @@ class Claude:
             if answer.complete:  # it was whole before that
                 return
             if isinstance(error, Stopped):
-                answer.stop(len(json.dumps(request, ensure_ascii=False)) // CHARACTERS)
+                answer.stop(_tokens_of(request))
                 return
             answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
             if answer.failure == TOO_LONG:
@@ -443,6 +457,11 @@ def messages_api(
         http_client=http,
     )
     return Sender(sdk, http)
+
+
+def _tokens_of(request: Mapping[str, Any]) -> int:
+    """Return about how many tokens a prompt has that nobody has counted."""
+    return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS
 
 
 def at_most(spec: Model, prompt: int, answer: int) -> float:

@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from daemon.claude.failure import Broken
 from daemon.engine.writable import Joining
-from daemon.reply import Usage
+from daemon.reply import REPEATING, Oddity, Usage
 
 FULL = "model_context_window_exceeded"
-CUT = frozenset({"max_tokens", FULL, "pause_turn"})
+ENDED, OVERLONG = "stop_sequence", "max_tokens"
+"""Reasons to stop that are also ours, where a server goes on: the wanted end has come, or the answer has as
+many tokens as were asked for."""
+CUT = frozenset({OVERLONG, REPEATING, FULL, "pause_turn"})
 """Reasons to stop that leave an answer unfinished."""
 MOST = 1_000_000_000
 """Tokens of one call that are believed: a server that tells of more counts something else."""
 CHARACTERS = 3
 """Characters to a token, at the least: what came but was never counted is reckoned so."""
-
+MOST_CHARACTERS = 8
+"""Characters to a token, at the most: an answer that has more than was asked for is surely too long."""
+TAIL = 1_000
+"""The last characters of an answer, which are searched for a text that goes in circles."""
 FIRST = 20
 """The first characters of an answer, in which a thought begins that is a part of the text."""
+STEP = 200
+"""Characters that come between two searches."""
+LONGEST_PIECE = 200
+"""Characters of a piece that is written again and again."""
 
 
 @dataclass(slots=True)
 class Answer:
     """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing.
 
-    `stopped`: we broke it off.
+    `stopped`: we broke it off. `closed`: we ended it, with what had come, for no more of it was wanted. It is
+    to have at most `most` tokens, and to end at one of the `stop_sequences`; the text then has it, whoever
+    ended it. With `in_circles`, an answer that says the same again and again is ended, too.
     """
+
+    most: int | None = None
+    stop_sequences: Sequence[str] = ()
+    in_circles: bool = False
 
     texts: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -42,8 +58,19 @@ class Answer:
     stopped: bool = False
     quiet: bool = False
     """Is its failure told to nobody?"""
+    closed: bool = False
+    odd: Oddity | None = None
+    """Why we had to end it, where the server should have."""
+    named_end: str = ""
+    """The stop sequence at which the server says that it ended."""
     thought: int = 0
     """Characters of thoughts, which are no text."""
+    size: int = 0
+    """Characters of text."""
+    tail: str = ""
+    """The last of these."""
+    looked_at: int = 0
+    """How long it was when it was last searched for a text that goes in circles."""
     joining: Joining = field(default_factory=Joining)
     after: float = 0.0
     """Seconds that the server wants to be left alone."""
@@ -99,6 +126,7 @@ class Answer:
                 reason = delta.get("stop_reason")
                 if isinstance(reason, str):
                     self.stop_reason = reason
+                self.named_end = str(delta.get("stop_sequence") or "")
                 self._count(event.get("usage"))
             case {"type": "message_stop"}:
                 self.ended = True
@@ -120,19 +148,61 @@ class Answer:
         """True if thoughts came, of their own or in the text."""
         return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
 
+    def bounded(self, delta: str) -> str:
+        """Return what of the newest text is wanted, and close the answer where that ends it."""
+        for stop in self.stop_sequences:
+            near = (self.tail + delta)[-len(stop) - len(delta) + 1 :]
+            at = near.find(stop)
+            if at >= 0:
+                delta = delta[: len(delta) - (len(near) - at - len(stop))]
+                self.texts[-1:] = [delta]
+                self._cut(ENDED, "endless")
+                break
+        self.size += len(delta)
+        self.tail = (self.tail + delta)[-TAIL:]
+        if self.most is not None and self.size + self.thought > self.most * MOST_CHARACTERS:
+            self._cut(OVERLONG, "too-long")
+        elif self.in_circles and self.size - self.looked_at >= STEP:
+            self.looked_at = self.size
+            if goes_in_circles(self.tail):
+                self._cut(REPEATING, "repeating")
+        return delta
+
+    def _cut(self, why: str, odd: Oddity) -> None:
+        if self.stop_reason is None:
+            self.odd = odd
+        self.close(why)
+
+    def close(self, why: str) -> None:
+        """No more of it is wanted: it is whole with what has come, and ends for this reason."""
+        if not self.closed and self.stop_reason is None:
+            self.closed, self.stop_reason = True, why
+
+    def end(self) -> None:
+        """The server ended it. The end that it was asked for belongs to the text.
+
+        Some servers end there and name another reason: then an element that was begun is closed.
+        """
+        if self.outcome != "ok":
+            return
+        for stop in self.stop_sequences:
+            begun = self.text.rfind(stop.replace("</", "<", 1))
+            if self.named_end == stop or begun > self.text.rfind(stop):
+                self.texts.append(stop)
+                return
+
     def stop(self, prompt: int) -> None:
         """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""
-        self.stopped = True
+        self.stopped = not self.closed
         if self.usage == Usage():
             self.usage = Usage(input=prompt)
 
     def billed(self) -> Usage:
-        """The tokens to pay for; of an answer that broke off, the server never told how many."""
-        if self.complete:
+        """The tokens to pay for; of an answer that we broke off, the server never told how many."""
+        if self.complete and not self.closed:
             return self.usage
-        return replace(
-            self.usage, output=max(self.usage.output, (len(self.text) + self.thought) // CHARACTERS)
-        )
+        came = len(self.text) + self.thought
+        return replace(self.usage, output=max(self.usage.output, came // CHARACTERS))
 
     def _count(self, counted: Any) -> None:
         """Counts only grow; local backends leave some of them, or all, empty."""
@@ -145,6 +215,13 @@ class Answer:
             cache_write=max(was.cache_write, tokens(counted, "cache_creation_input_tokens")),
             output=max(was.output, tokens(counted, "output_tokens")),
         )
+
+
+def goes_in_circles(text: str) -> bool:
+    """Return True if the text is nothing but one piece, of a few lines at the most, again and again."""
+    if len(text) < TAIL:
+        return False
+    return any(text[piece:] == text[:-piece] for piece in range(1, LONGEST_PIECE + 1))
 
 
 def tokens(counted: Mapping[str, Any], name: str) -> int:

@@ -23,6 +23,8 @@ class Frame:
     """What came since that."""
     blank: bool = True
     """Does nothing stand in it?"""
+    again: bool = False
+    """Of a public section: was there one of its name that said something? Then nothing of this one counts."""
     tail: str = ""
     """The last words in it."""
     within: list[str] = field(default_factory=list)

@@ -57,6 +57,8 @@ class Sections:
         """Was it proven that what is said now is said aloud, by a channel?"""
         self.foreign = False
         """Did it hold any mark of another model's kind?"""
+        self.repeats = False
+        """Did a public section begin again that had said something?"""
         self._torn = False
         """Was a thought taken out of the middle of a sentence? It may have been a part of that."""
         self._bare = set[str]()
@@ -115,6 +117,14 @@ class Sections:
     def is_open(self, tag: str) -> bool:
         """Was this section begun, and not closed by now?"""
         return any(frame.kind == "section" and frame.name == tag for frame in self._frames)
+
+    def has_begun(self, tag: str) -> bool:
+        """Return True if this section was begun."""
+        return tag in self._texts
+
+    def has_ended(self, tag: str) -> bool:
+        """Return True if this section was begun, and is closed by now."""
+        return tag in self._texts and not self.is_open(tag)
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
@@ -179,7 +189,8 @@ class Sections:
     def _restore_mentions(self) -> None:
         """Take for text what looked like thoughts, where the section only speaks of their tags."""
         section = self._section
-        if section in self._private or not self._transcript.speaks_of_tags():
+        again = any(frame.again for frame in self._frames)
+        if again or section in self._private or not self._transcript.speaks_of_tags():
             return
         for name, text in self._texts.items():
             before = self._transcript.before.get(name, "")
@@ -272,14 +283,18 @@ class Sections:
     def _open(self, mark: Mark) -> None:
         if mark.name not in self._private:
             self._frames.clear()
-        self._frames.append(Frame(kind="section", name=mark.name))
-        self._strays = 0
         text = self._texts.setdefault(mark.name, Text())
+        self._strays = 0
         if mark.exact and mark.name in self._bare:
             text.clear()
             self._bare.discard(mark.name)
         elif not mark.exact:
             self._bare.add(mark.name)
+        again = not text.blank and mark.name not in self._private
+        self._frames.append(Frame(kind="section", name=mark.name, again=again))
+        if again:  # an answer says a thing once
+            self.repeats = True
+            return
         if not text.blank:
             text.add("\n\n")
         self._kept.add(self._remembered(mark))
@@ -291,8 +306,9 @@ class Sections:
         if self._here.kind == "doubt" and mark.name == self._section:
             self._believe()
         if self._here.kind == "section" and self._here.name == mark.name:
-            self._frames.pop()
-            self._kept.add(self._remembered(mark))
+            closed = self._frames.pop()
+            if not closed.again:
+                self._kept.add(self._remembered(mark))
         elif self._here.name in self._private:
             self._kept.add(mark.raw)
 
@@ -393,6 +409,8 @@ class Sections:
 
     def _emit(self, text: str) -> None:
         here = self._here
+        if here.again:
+            return
         if here.kind in ("outside", "section"):
             self._texts[here.name].add(text)
             self._kept.add(text)

@@ -25,8 +25,8 @@ class ModelReport:
     """Something that is wrong with `models` since `since`, and was so last at `seen` (Unix seconds).
 
     `failure` is a word of Reply.failure, empty where they are only `slow`. `what` says it in a sentence or
-    two. `next_try` is None where nobody waits until a time: the next call tries it. `is_usual`: a model
-    without a listed price is slow, as local ones are, and only Health tells of it.
+    two. `next_try` is None where nobody waits until a time: the next call tries it. `is_usual`: only Health
+    tells of it, as of a model without a listed price that is slow, or of one whose answers are `odd`.
     """
 
     models: Sequence[str]
@@ -37,6 +37,7 @@ class ModelReport:
     waiting: int
     next_try: float | None = None
     is_usual: bool = False
+    odd: bool = False
 
     @property
     def slow(self) -> bool:
@@ -45,7 +46,9 @@ class ModelReport:
 
     def sentence(self, now: float) -> str:
         """Return all of it in plain sentences; the times are UTC."""
-        told = [self.what, f"Since {_minute(self.since, now)} UTC.", _waiting(self.waiting)]
+        told = [self.what, f"Since {_minute(self.since, now)} UTC."]
+        if not self.odd:
+            told.append(_waiting(self.waiting))
         if not self.slow:
             told.append(_next(self.next_try, now))
         return " ".join(told)
@@ -62,6 +65,12 @@ def no_answer(models: Sequence[str], failure: str, cause: str) -> str:
 def late_words(models: Sequence[str], seconds: float) -> str:
     """Return the sentence that these models are slow."""
     return f"Slow answers from {_named(models)}: the first word takes more than {seconds:g} s."
+
+
+def odd_answers(model: str, what: str, count: int) -> str:
+    """Return the sentence on answers of this model that were odd."""
+    times = "once" if count == 1 else f"{count} times"
+    return f"{model} {what.rstrip('.')} ({times})."
 
 
 def _named(models: Sequence[str]) -> str:

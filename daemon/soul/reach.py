@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from daemon.claude.account import ACCOUNT, ANTHROPIC, Account, Fault, advice, settings_of
-from daemon.claude.availability import ANY, SLOW, Availability, Failing
+from daemon.claude.availability import ANY, ODDITIES, SLOW, Availability, Failing
 from daemon.claude.models import is_listed
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
@@ -19,7 +19,8 @@ from daemon.engine.kinds import Outage
 from daemon.engine.reading import Reading
 from daemon.kinds import ModelCall, Said
 from daemon.ports import Clock, Role
-from daemon.soul.model_report import ModelReport, late_words, no_answer
+from daemon.reply import Oddity
+from daemon.soul.model_report import ModelReport, late_words, no_answer, odd_answers
 
 PROBE = 60.0
 """Seconds from one probe to the next, while the account is at fault."""
@@ -108,7 +109,7 @@ class Reach:
         alike: dict[str, list[Failing]] = {}
         for failing in sorted(self._availability.failing, key=self._rank):
             alike.setdefault(_matter(failing), []).append(failing)
-        return [*map(self._away, alike.values()), *self._late()]
+        return [*map(self._away, alike.values()), *self._late(), *self._odd()]
 
     def _rank(self, failing: Failing) -> int:
         """The place of a model among the roles: the one that speaks comes first."""
@@ -152,6 +153,24 @@ class Reach:
                     waiting=self._waiting([slow.model], ()),
                     is_usual=not is_listed(slow.model),
                 )
+
+    def odd(self, model: str, what: Oddity) -> None:
+        """Note an answer of this model that was odd in this way."""
+        self._availability.odd(model, what)
+
+    def _odd(self) -> Iterator[ModelReport]:
+        """The reports on models whose answers were odd."""
+        for odd in self._availability.oddities:
+            yield ModelReport(
+                models=[odd.model],
+                failure="",
+                what=odd_answers(odd.model, ODDITIES[odd.what], odd.count),
+                since=odd.since,
+                seen=odd.seen,
+                waiting=0,
+                is_usual=True,
+                odd=True,
+            )
 
     def _waits(self, models: Collection[str]) -> Sequence[Entry[Outage]]:
         """The executions that wait for one of these models, or for any."""

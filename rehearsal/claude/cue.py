@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from rehearsal.claude.prompt import Body, last_text
+from rehearsal.claude.prompt import CHARACTERS, Body, last_text
 from rehearsal.switchboard import Switchboard
 
 FORM = re.compile(r"</?\w+>|[{}\[\]]")
@@ -31,7 +31,8 @@ class Cue:
     or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
     of a Retry-After in `after`, and `said` the error; with 200 it comes inside the stream, and with 0 the
     connection breaks before any answer. Faults besides: of the text only the first `most` characters, a halt
-    after `stall` of them, `pace` seconds between two pieces, `bare` of its tags.
+    after `stall` of them, `pace` seconds between two pieces, `bare` of its tags, `unbounded` by the end
+    and the length that the request wants.
     """
 
     text: str | None = None
@@ -50,6 +51,7 @@ class Cue:
     stall: int | None = None
     pace: float = 0.0
     bare: bool = False
+    unbounded: bool = False
 
     def fits(self, body: Body) -> bool:
         """Whether it answers this request."""
@@ -94,10 +96,25 @@ def spoiled(faults: Switchboard, model: str, cue: Cue) -> Cue:
     stalled = faults.strikes("stalled", model)
     if stalled:
         cue = replace(cue, stall=int(float(stalled["characters"])))
+    if faults.strikes("unbounded", model):
+        cue = replace(cue, unbounded=True)
     cut = faults.strikes("cut", model)
     if cut:
         cue = replace(cue, ending="cut", most=int(float(cut["characters"])))
     return cue
+
+
+def ended(text: str, body: Body) -> tuple[str, str, str]:
+    """The text up to where this request ends it, the reason to stop, and the stop sequence that it met."""
+    room = body["max_tokens"] * CHARACTERS
+    met = {text.find(end): end for end in reversed(body.get("stop_sequences") or [])}
+    met.pop(-1, None)
+    first = min(met, default=len(text))
+    if first > room or (not met and len(text) > room):
+        return text[:room], "max_tokens", ""
+    if met:
+        return text[:first], "stop_sequence", met[first]
+    return text, "end_turn", ""
 
 
 def bare(text: str) -> str:

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from rehearsal.claude.bad_request import MUST_THINK, objection
 from rehearsal.claude.catalogue import catalogue, key_of, refusal
-from rehearsal.claude.cue import Cue, bare, failure, spoiled
-from rehearsal.claude.prompt import CHARACTERS, Body, Cache
+from rehearsal.claude.cue import Cue, bare, ended, failure, spoiled
+from rehearsal.claude.prompt import Body, Cache
 from rehearsal.claude.script import answer
 from rehearsal.claude.too_long import beyond_window
 from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, message, opening
@@ -195,18 +195,18 @@ class Understudy:
             text = self.script(body)
         if cue.bare:
             text = bare(text)
-        room = body["max_tokens"] * CHARACTERS
-        stop = "end_turn"
+        stop, end = "end_turn", ""
+        if not cue.unbounded:
+            text, stop, end = ended(text, body)
         if cue.ending == "refusal":
-            stop = "refusal"
-        elif len(text) > room:
-            stop = "max_tokens"
+            stop, end = "refusal", ""
         thinking = (body.get("thinking") or {}).get("type")
         return Take(
             id=number.replace("req", "msg"),
             model=body["model"],
-            text=text[:room][: cue.most],
+            text=text[: cue.most],
             stop_reason=stop,
+            stop_sequence=end,
             thinks=body["model"].startswith(MUST_THINK) and thinking not in QUIET,
             counted=self._cache.count(body),
         )

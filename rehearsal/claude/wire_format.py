@@ -27,6 +27,7 @@ class Take:
     model: str
     text: str
     stop_reason: str
+    stop_sequence: str
     thinks: bool
     counted: Mapping[str, int]
 
@@ -118,6 +119,6 @@ def _empty(take: Take) -> dict[str, Any]:
 def _stop(take: Take) -> dict[str, Any]:
     return {
         "stop_reason": take.stop_reason,
-        "stop_sequence": None,
+        "stop_sequence": take.stop_sequence or None,
         "stop_details": REFUSED if take.stop_reason == "refusal" else None,
     }

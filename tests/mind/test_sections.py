@@ -38,7 +38,7 @@ CASES: Sequence[tuple[str, dict[str, str]]] = [
     ("<say>b <aside>a", {"say": "b ", "aside": "a"}),
     ("<say>b <aside>1<aside>2</aside>3</aside>c</say>", {"say": "b c", "aside": "123"}),
     ("<aside>1<aside>2</aside><say>3</say>", {"aside": "123"}),
-    ("<say>one</say><say>two</say>", {"say": "one\n\ntwo"}),
+    ("<say>one</say><say>two</say>", {"say": "one"}),
     ("nothing at all", {}),
     ("", {}),
 ]

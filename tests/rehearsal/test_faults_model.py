@@ -193,5 +193,5 @@ async def test_the_page_of_a_world_of_the_model_alone_has_its_faults(url: str) -
     async with ClientSession() as http, http.get(f"{url}/rehearsal/faults") as response:
         names = [fault["name"] for fault in (await response.json())["faults"]]
     faulty = ["window", "unauthorized", "no-credit", "unknown-model"]
-    spoiled = ["cut", "stalled", "slow", "late", "malformed", "refusal"]
+    spoiled = ["cut", "stalled", "slow", "late", "malformed", "unbounded", "refusal"]
     assert names == ["throttled", "failing", "overloaded", *spoiled, *faulty]

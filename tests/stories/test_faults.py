@@ -67,6 +67,7 @@ STORIES = {
     "slow": Story(told={"seconds": 3}, long=150),
     "late": Story(long=60),
     "malformed": Story(),
+    "unbounded": Story(),
     "refusal": Story(told={"model": SONNET}),
     "window": Story(told={"tokens": 3_000}, long=30),
     "unauthorized": Story(long=30, apology=True),
@@ -81,7 +82,17 @@ TOLD_ELSEWHERE = (
 )
 """Faults over which other stories of `make test` are: test_scopes, test_model, test_account, test_trouble,
 test_model_away, test_too_long."""
-ALIKE = ("duplicate", "reorder", "delay", "refresh", "used-tickets", "broken", "throttled", "malformed")
+ALIKE = (
+    "duplicate",
+    "reorder",
+    "delay",
+    "refresh",
+    "used-tickets",
+    "broken",
+    "throttled",
+    "malformed",
+    "unbounded",
+)
 """Faults that strike as one of those does that are left."""
 
 

@@ -53,11 +53,13 @@ const bad = (what, then) => ({ tone: "bad", what, then });
 const ACCOUNT = new Set(["unauthorized", "no-credit", "forbidden", "unknown-model"]);
 
 function models({ reports = [], latency }) {
-  if (reports.length) return reports.map(model);
-  return latency?.calls ? [good("The models answer.", "The last call of each was answered.")] : [];
+  const told = reports.map(model);
+  const answer = latency?.calls && reports.every(({ odd }) => odd);
+  return answer ? [...told, good("The models answer.", "The last call of each was answered.")] : told;
 }
 
 function model(report) {
+  if (report.odd) return warn("Answers of a model are odd.", standing(report));
   if (report.slow) return warn("A model is slow.", standing(report));
   return bad(ACCOUNT.has(report.failure) ? "Only you can mend this." : "A model does not answer.", standing(report));
 }

@@ -3,8 +3,9 @@
 import { several, when, whenExactly } from "./format.js";
 
 /** All of a report, in a few sentences. */
-export function standing({ what, slow, since, waiting, next_try: next }) {
-  const told = [what, `Since ${when(since)}.`, waits(waiting)];
+export function standing({ what, slow, odd, since, waiting, next_try: next }) {
+  const told = [what, `Since ${when(since)}.`];
+  if (!odd) told.push(waits(waiting));
   if (!slow) told.push(tried(next));
   return told.join(" ");
 }
