@@ -29,6 +29,7 @@ from daemon.kinds import (
 from daemon.limits import Limits
 from daemon.memory import Memory, WorkingMemory
 from daemon.ports import Choice, Hear, Role, Tree
+from daemon.reply import Oddity
 
 Load = Callable[[], Awaitable[Any]]
 """Brings what is to be read: a text, or lists and dicts of texts and other plain values.
@@ -328,6 +329,9 @@ class Turn(Protocol):
         With `partial` an answer that broke off is an answer. Without `private`, the private sections of
         earlier answers are left out of what the model sees.
         """
+
+    def report(self, model: str, what: Oddity) -> None:
+        """Health is to tell of an answer of this model that was odd in this way."""
 
     async def look(self) -> Sequence[Entry[Said]]:
         """What came for this thread since it was last looked at, and waits: stops and messages."""

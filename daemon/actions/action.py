@@ -73,7 +73,13 @@ class Run(ActionContext, Protocol):
         """What the run has come to so far, as a text for the model; empty: nothing."""
 
     async def ask(
-        self, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+        self,
+        name: str,
+        memory: WorkingMemory,
+        question: str,
+        role: Role,
+        schema: Schema | None = None,
+        ends: Sequence[str] = (),
     ) -> Came:
         """How a cognitive step asks in a run: through outages and refusals; None where no answer came."""
 

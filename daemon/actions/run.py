@@ -108,24 +108,36 @@ class Run(OwnersWords, Chooser):
         return ""
 
     async def _call(
-        self, name: str, memory: WorkingMemory, role: Role, schema: Schema | None = None
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        schema: Schema | None = None,
+        ends: Sequence[str] = (),
     ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
         """What was heard while nobody answered, and the answer; where one model refused, another's."""
-        grown, call = await self.turn.talk(name, memory, role, None, schema)
+        grown, call = await self.turn.talk(name, memory, role, None, schema, stop_sequences=ends)
         if call.event.outcome == "over-budget":
             self._spent = day_of(call)
         heard = grown.heard_since(memory)
         if call.event.outcome == "refused" and role != "fallback":
-            more, call = await self._call(name, grown, "fallback", schema)
+            more, call = await self._call(name, grown, "fallback", schema, ends)
             heard += more
         return heard, call
 
     async def ask(
-        self, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+        self,
+        name: str,
+        memory: WorkingMemory,
+        question: str,
+        role: Role,
+        schema: Schema | None = None,
+        ends: Sequence[str] = (),
     ) -> Came:
         """How a cognitive step asks in a run: with what it has come to, and the bounds are the run's."""
         seen = situated(self.turn, memory).with_region("findings", self.notes)
-        heard, call = await self._call(name, seen.with_region("instruction", question), role, schema)
+        seen = seen.with_region("instruction", question)
+        heard, call = await self._call(name, seen, role, schema, ends)
         self.hear(heard)
         memory = memory.with_memory(*heard)
         if call.event.usable:

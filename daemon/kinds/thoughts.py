@@ -41,7 +41,8 @@ class ModelCall(StepEvent):
 
     `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order; `wording` the
     names of the owner's texts that this execution has read, `people` those whose messages it answers,
-    `schema` what the answer was held to.
+    `schema` what the answer was held to. Without `private`, it did not see the private sections of earlier
+    answers.
     `reading`: it is part of one, whose calls and time have bounds of their own. `suffix` is what the tags of
     its sections end with; empty where they are bare.
     """
@@ -61,6 +62,7 @@ class ModelCall(StepEvent):
     wording: tuple[str, ...]
     people: tuple[str, ...]
     schema: Mapping[str, Any] | None = None
+    private: bool = True
     reading: bool = False
     suffix: str = ""
     outcome: Literal["ok", "cut", "refused", "over-budget", "cancelled", "failed"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.mind.json_answer import FENCED, json_sections, speech_of
+from daemon.mind.private_words import PrivateWords
 from daemon.mind.sections import Sections, sections
 from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS, SectionTags
+from daemon.reply import REPEATING
 
 PLAINLY = "plainly"
 ALOUD = frozenset({"pipeline", PLAINLY})
@@ -28,22 +31,36 @@ MONOLOGUE = "internal_monologue"
 
 
 class Answer:
-    """A pure function of the call's entry, and of the `suffix` of tags where it is remembered.
+    """A pure function of the call's entry, of the `suffix` of tags where it is remembered, and of what was
+    `private` when it was asked for.
 
-    Without one it is that of the call.
+    Without a suffix it is that of the call.
     """
 
-    def __init__(self, call: Entry[ModelCall], suffix: str = "") -> None:
+    def __init__(
+        self, call: Entry[ModelCall], suffix: str = "", *, private: PrivateWords | None = None
+    ) -> None:
         self.call = call
         self._tags = SectionTags(suffix=suffix or call.event.suffix)
         self.outcome = call.event.outcome
-        self.usable = call.event.usable
         self.too_long = call.event.too_long
+        self._private = private
         self._sections = _parsed(call.event.text, self._tags)
         self._json: Mapping[str, str] | None = None
         """What its sections say, where it is written in JSON in place of them."""
         if SAY not in self._sections.text:
             self._json = json_sections(self._sections.outside)
+
+    @cached_property
+    def gives_away(self) -> bool:
+        """Does it say again what the soul thought earlier, word for word?"""
+        return self._private is not None and self._private.are_in(self._words)
+
+    @property
+    def usable(self) -> bool:
+        """Did the model answer, in words that can be used?"""
+        goes_in_circles = self.unfinished and self.call.event.stop_reason == REPEATING
+        return self.call.event.usable and not goes_in_circles and not self.gives_away
 
     @property
     def unfinished(self) -> bool:
@@ -58,6 +75,13 @@ class Answer:
     def _texts(self) -> Mapping[str, str]:
         """What stands in each section."""
         return {**self._sections.text, **(self._json or {})}
+
+    @property
+    def _words(self) -> str:
+        """All that could be said of it."""
+        if self.call.event.name == PLAINLY and not self._has_dialogue:
+            return self._sections.outside
+        return self.heard
 
     @property
     def heard(self) -> str:
@@ -101,7 +125,7 @@ class Answer:
             return self._tags.wrapped(SAY, self._plainly)
         if self._json is not None:
             return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
-        if self._sections.foreign or self._tags.suffix:
+        if self._sections.foreign or self._sections.repeats or self._tags.suffix:
             return self._sections.kept
         return self.call.event.text
 

@@ -24,12 +24,19 @@ FENCE = "```"
 Schema = Mapping[str, Any]
 Came = tuple[WorkingMemory, Entry[ModelCall] | None]
 """The memory by then, and the answer; None where there is none."""
-Ask = Callable[[str, WorkingMemory, str, Role, Schema | None], Awaitable[Came]]
-"""Takes the name of the call, what is remembered, the question, the model and what the answer is held to."""
+Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[Came]]
+"""Takes the name of the call, what is remembered, the question, the model, what the answer is held to, and
+the texts that end it."""
 
 
 async def openly(
-    turn: Turn, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+    turn: Turn,
+    name: str,
+    memory: WorkingMemory,
+    question: str,
+    role: Role,
+    schema: Schema | None = None,
+    ends: Sequence[str] = (),
 ) -> Came:
     """Ask for somebody who waits. Where no answer comes they have been told why.
 
@@ -43,7 +50,7 @@ async def openly(
             if schema is not None:
                 seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
             async with turn.showing(feeling(turn).status):
-                grown, call = await turn.talk(name, seen, role, None, schema)
+                grown, call = await turn.talk(name, seen, role, None, schema, stop_sequences=ends)
             memory = memory.with_memory(*grown.heard_since(seen))
             if call.event.usable:
                 return memory, call
@@ -63,18 +70,29 @@ async def openly(
             return memory, None
 
 
-def quiet(turn: Turn) -> Ask:
-    """A way to ask for nobody: once, of what is given alone, and what goes wrong is told to nobody."""
-    return partial(_quietly, turn)
+def quiet(turn: Turn, *, whole: bool = True) -> Ask:
+    """A way to ask for nobody: once, of what is given alone, and what goes wrong is told to nobody.
+
+    An answer counts where it is `whole`, or at any length.
+    """
+    return partial(_quietly, turn, whole)
 
 
 async def _quietly(
-    turn: Turn, name: str, memory: WorkingMemory, question: str, role: Role, schema: Schema | None = None
+    turn: Turn,
+    whole: bool,
+    name: str,
+    memory: WorkingMemory,
+    question: str,
+    role: Role,
+    schema: Schema | None = None,
+    ends: Sequence[str] = (),
 ) -> Came:
     if await turn.limit():
         return memory, None
-    call = await turn.call(name, memory.with_region("instruction", question), role, None, schema)
-    if call.event.outcome != "ok":
+    seen = memory.with_region("instruction", question)
+    call = await turn.call(name, seen, role, None, schema, stop_sequences=ends)
+    if not call.event.usable or (whole and call.event.outcome != "ok"):
         return memory, None
     return memory, call
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.memory import WorkingMemory
-from daemon.ports import Role
+from daemon.ports import Hear, Role
 from daemon.process import Speech, Turn
 
 
@@ -22,46 +23,77 @@ class Reader(Protocol):
     def said(self) -> str:
         """What of it is said so far."""
 
+    @property
+    def done(self) -> bool:
+        """Is no more of it wanted?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelQuestion:
+    """One question: its name, its words, the model that is asked, and how the answer ends.
+
+    Without `private`, the model does not see the private sections of earlier answers.
+    """
+
+    name: str
+    instruction: str
+    role: Role
+    stop_sequences: Sequence[str] = ()
+    private: bool = True
+
 
 class Listening:
-    """All questions about one memory whose answers go into one speech; `reader` makes what hears each."""
+    """All questions about one memory whose answers go into one speech."""
 
-    def __init__(self, turn: Turn, memory: WorkingMemory, reader: Callable[[], Reader]) -> None:
+    def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
         self._turn = turn
-        self._reader = reader
         self.memory = memory
         """What is remembered, with what was heard while nobody answered."""
         self.speech: Speech = turn.speech()
 
-    async def ask(self, name: str, role: Role, instruction: str, *, aloud: bool = True) -> Entry[ModelCall]:
-        """Ask; once more, under another key, where the answer breaks off in the middle."""
-        call = await self._listen(name, role, instruction, aloud=aloud, partial=True)
+    async def ask(self, question: ModelQuestion, reader: Callable[[], Reader] | None) -> Entry[ModelCall]:
+        """Ask; once more, under another key, where the answer breaks off in the middle.
+
+        `reader` makes what hears an answer as it comes; None: nothing of it is said before it is whole.
+        """
+        call = await self._listen(question, reader, partial=True)
         if call.event.outcome == "failed" and call.event.text:
-            call = await self._listen(name, role, instruction, aloud=aloud)
+            call = await self._listen(question, reader)
         return call
 
     async def _listen(
-        self, name: str, role: Role, instruction: str, *, aloud: bool, partial: bool = False
+        self, question: ModelQuestion, made: Callable[[], Reader] | None, *, partial: bool = False
     ) -> Entry[ModelCall]:
-        reader = self._reader()
+        hearing = None
+        if made:
+            hearing = self._hearing(made())
+        seen = self.memory.with_region("instruction", question.instruction)
+        grown, call = await self._turn.talk(
+            question.name,
+            seen,
+            question.role,
+            hearing,
+            stop_sequences=question.stop_sequences,
+            partial=partial,
+            private=question.private,
+        )
+        self.memory = self.memory.with_memory(*grown.heard_since(seen))
+        return call
+
+    def _hearing(self, reader: Reader) -> Hear:
         shown = ""
 
-        async def hear(delta: str) -> None:
+        async def hear(delta: str) -> bool:
             nonlocal shown
             reader.feed(delta)
             if delta.isspace():
-                return
+                return False
             said = reader.said
             if not said.startswith(shown):
                 await self.speech.hear("")
             shown = said
             if said:  # what is asked once more leaves what stands there until it says something
                 await self.speech.hear(said)
+            return reader.done
 
-        seen = self.memory.with_region("instruction", instruction)
-        hearing = None
-        if aloud:
-            hearing = hear
-        grown, call = await self._turn.talk(name, seen, role, hearing, partial=partial)
-        self.memory = self.memory.with_memory(*grown.heard_since(seen))
-        return call
+        return hear

@@ -15,13 +15,14 @@ from daemon.kinds import ModelCall, PlanMade
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import DELIBERATE
 from daemon.mind.json_answer import json_sections, speech_of, speech_so_far
-from daemon.mind.listening import Listening
+from daemon.mind.listening import Listening, ModelQuestion
 from daemon.mind.markup import LEAD
 from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse, self_tags
+from daemon.mind.private_words import PrivateWords, Watch
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections, sections
 from daemon.mind.stagnation import normalised
-from daemon.mind.tags import SAY
+from daemon.mind.tags import SAY, end_mark
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -58,6 +59,11 @@ class Final:
     def text(self) -> str:
         """What is said in it."""
         return self._sections.said(self._tag).strip()
+
+    @property
+    def repeats(self) -> bool:
+        """Did it begin again, after it had said something?"""
+        return self._sections.repeats
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
@@ -124,7 +130,8 @@ class Thought:
     """What came of one step: the memory with what was heard meanwhile, the call, and what is in its answer.
 
     `final` is what people are to read, or have read of it where it broke off; empty: this was not the end.
-    `unfinished`: there was no room for all of it.
+    `unfinished`: there was no room for all of it. `gives_away`: it repeated what the soul thought earlier,
+    and is not read.
     """
 
     memory: WorkingMemory
@@ -132,6 +139,7 @@ class Thought:
     parsed: Parsed
     final: str = ""
     unfinished: bool = False
+    gives_away: bool = False
 
     @property
     def usable(self) -> bool:
@@ -153,12 +161,13 @@ class Thinking:
         place = timed
         if self._speaks:
             place = situated
-        self._listening = Listening(turn, place(turn, memory), self._reader)
+        self._listening = Listening(turn, place(turn, memory))
+        self._private = PrivateWords(self._listening.memory, thinks=True)
         self._before = memory
         self.speech = self._listening.speech
 
     def _reader(self) -> _AnswerHeard:
-        return _AnswerHeard(self._slug, self._leaves_steps_open)
+        return _AnswerHeard(self._slug, self._leaves_steps_open, self._private)
 
     def _leaves_steps_open(self, text: str) -> bool:
         """Are steps of the plan open after this beginning of an answer?"""
@@ -167,13 +176,22 @@ class Thinking:
             return self._plan_is_open
         return bool(plan.left)
 
-    async def step(self, instruction: str, role: Role = "speak", *, alone: bool = False) -> Thought:
+    async def step(
+        self, instruction: str, role: Role = "speak", *, alone: bool = False, private: bool = True
+    ) -> Thought:
         """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
-        in no tag.
+        in no tag. Without `private` the model does not see what it thought earlier.
         """
         aloud = self._speaks and not alone
+        question = ModelQuestion(
+            name=DELIBERATE,
+            instruction=instruction,
+            role=role,
+            stop_sequences=[end_mark(f"{self._slug}-response")] if alone else (),
+            private=private,
+        )
         async with self._turn.showing(feeling(self._turn).status):
-            call = await self._listening.ask(DELIBERATE, role, instruction, aloud=aloud)
+            call = await self._listening.ask(question, self._reader if aloud else None)
         event = call.event
         text = ""
         if event.usable:
@@ -184,11 +202,16 @@ class Thinking:
             for piece in re.split("(?<=>)", event.text):  # as it came: a later plan takes nothing back
                 reader.feed(piece)
             final = reader.said
+        gives_away = self._speaks and self._private.are_in(final)
+        if gives_away:
+            self._turn.report(event.model, "private")
+            final = ""
         return Thought(
             memory=self._before.with_memory(*self._listening.memory.heard_since(self._before)),
             call=call,
             parsed=parse(text, slug=self._slug, actions=self._actions),
             final=final,
+            gives_away=gives_away,
             unfinished=event.outcome == "cut" and f"</{self._slug}-response" not in text.lower(),
         )
 
@@ -196,8 +219,9 @@ class Thinking:
 class _AnswerHeard:
     """Hears a final answer. Where steps of the plan are open it waits for a plan without any."""
 
-    def __init__(self, slug: str, leaves_steps_open: Callable[[str], bool]) -> None:
+    def __init__(self, slug: str, leaves_steps_open: Callable[[str], bool], private: PrivateWords) -> None:
         self._final = Final(slug)
+        self._watch = Watch(private)
         self._leaves_steps_open = leaves_steps_open
         self._before: list[str] = []
         """The answer up to where its final part begins."""
@@ -218,7 +242,12 @@ class _AnswerHeard:
         """What of it people may read so far."""
         if not self._may_speak:
             return ""
-        return speech_so_far(self._final.text)
+        return self._watch.shown(speech_so_far(self._final.text))
+
+    @property
+    def done(self) -> bool:
+        """Has a second final answer begun, or has this one given a thought away?"""
+        return self._final.repeats or self._watch.found
 
 
 def said_finally(text: str, slug: str, *, alone: bool = False) -> str:

@@ -25,11 +25,12 @@ from daemon.mind.asking_model import (
 )
 from daemon.mind.consent import at_bound, day_of
 from daemon.mind.json_answer import speech_so_far
-from daemon.mind.listening import Listening
-from daemon.mind.prompting import feeling, in_sections, situated
+from daemon.mind.listening import Listening, ModelQuestion
+from daemon.mind.private_words import PrivateWords, Watch
+from daemon.mind.prompting import ends_with, feeling, in_sections, situated
 from daemon.mind.recall import recall, remember_answer
 from daemon.mind.sections import Sections
-from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS, SectionTags
+from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS, CognitiveStep, SectionTags
 from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
@@ -67,7 +68,8 @@ async def converse(
     `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call. At a
     bound an owner is asked first, unless whoever calls has asked (`bounded`). `revise` looks at what is to be
     said before people read it.
-    When the answer has no dialogue, ask once more for nothing else: that answer may be spoken even untagged.
+    When the answer has no dialogue, or repeats a private thought, ask once more for nothing else, with the
+    private sections left out of what the model sees: that answer may be spoken even untagged.
     Where the model refused, this goes to the one that stands in for it. Then apologise.
     """
     heard = memory or turn.memory
@@ -99,34 +101,70 @@ async def _answered(
 ) -> Said | Limited:
     """Ask, perhaps once more, and say what came of it; or the bound, where an owner may give the money."""
     chosen = [STEPS[name] for name in steps]
-    name = "pipeline"
-    if chosen == [DIALOGUE]:
-        name = PLAINLY
-    asking = Listening(turn, memory, partial(_Dialogue, revise, SectionTags(suffix=turn.suffix)))
+    asking = _Asking(turn, memory, guidance, revise)
     async with turn.showing(feeling(turn).status):
-        question = in_sections(turn, chosen, guidance)
-        answer = Answer(await asking.ask(name, role, question))
+        answer = await asking.ask(chosen, role)
         if not _will_do(turn, answer):
             if answer.outcome == "refused":
                 role = "fallback"
-            question = in_sections(turn, [DIALOGUE], guidance)
-            answer = Answer(await asking.ask(PLAINLY, role, question))
-        memory = asking.memory
+            answer = await asking.ask([DIALOGUE], role, private=False)
+        memory, speech = asking.listening.memory, asking.listening.speech
         if answer.outcome == "cancelled":
-            memory = await stopped(turn, memory, asking.speech, answer.heard)
+            heard = asking.private.before_run(answer.heard)
+            memory = await stopped(turn, memory, speech, heard)
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
-            await asking.speech.settle()
+            await speech.settle()
             return day_of(answer.call)
         said = await _revised(turn, answer, revise)
-        return await _conclude(turn, memory, asking.speech, answer, said)
+        return await _conclude(turn, memory, speech, answer, said)
+
+
+class _Asking:
+    """The questions of one pipeline: all its sections, then perhaps the dialogue alone."""
+
+    def __init__(self, turn: Turn, memory: WorkingMemory, guidance: str, revise: Revise | None) -> None:
+        self._turn = turn
+        self._guidance = guidance
+        self._revise = revise
+        self.private = PrivateWords(memory)
+        self.listening = Listening(turn, memory)
+
+    async def ask(self, steps: Sequence[CognitiveStep], role: Role, *, private: bool = True) -> Answer:
+        """Ask for these sections. Without `private` the model does not see what it thought earlier."""
+        name = "pipeline"
+        if list(steps) == [DIALOGUE]:
+            name = PLAINLY
+        question = ModelQuestion(
+            name=name,
+            instruction=in_sections(self._turn, steps, self._guidance),
+            role=role,
+            stop_sequences=ends_with(self._turn, steps),
+            private=private,
+        )
+        tags = SectionTags(suffix=self._turn.suffix)
+        reader = partial(_Dialogue, self._revise, tags, self.private, steps[-1].tag)
+        answer = Answer(await self.listening.ask(question, reader), private=self.private)
+        self._report(answer)
+        return answer
+
+    def _report(self, answer: Answer) -> None:
+        """Let Health tell of an answer of which nothing may be said."""
+        if answer.gives_away:
+            self._turn.report(answer.call.event.model, "private")
+        elif answer.outcome == "ok" and not _will_do(self._turn, answer):
+            self._turn.report(answer.call.event.model, "unspoken")
 
 
 class _Dialogue:
-    """Hears what is said in the dialogue section of an answer."""
+    """Hears what is said in the dialogue section of an answer, which ends with the section `last`."""
 
-    def __init__(self, revise: Revise | None, tags: SectionTags) -> None:
+    def __init__(
+        self, revise: Revise | None, tags: SectionTags, private: PrivateWords, last: str
+    ) -> None:
         self._revise = revise
+        self._watch = Watch(private)
+        self._last = last
         self._sections = Sections(TAGS, PRIVATE, tags)
 
     def feed(self, delta: str) -> None:
@@ -137,9 +175,17 @@ class _Dialogue:
     def said(self) -> str:
         """What of it people may read so far."""
         said = speech_so_far(self._sections.said(SAY))
-        if self._revise is None:
-            return said
-        return self._revise(said, False)
+        if self._revise:
+            said = self._revise(said, False)
+        return self._watch.shown(said)
+
+    @property
+    def done(self) -> bool:
+        """Is all there that was asked for, or has it begun again, or given a thought away?"""
+        heard = self._sections
+        if self._watch.found:
+            return True
+        return heard.has_begun(SAY) and (heard.repeats or heard.has_ended(self._last))
 
 
 async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:
@@ -211,7 +257,7 @@ def _worded(turn: Turn, answer: Answer, said: str) -> str:
     """What people read of this answer."""
     if said and answer.unfinished:
         return cut_short(turn, said)
-    if said or not turn.must_answer:
+    if said or not (turn.must_answer or answer.gives_away):
         return said
     if answer.outcome == "over-budget":
         return sentence(turn, "over_budget")

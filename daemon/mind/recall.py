@@ -34,6 +34,7 @@ from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.answer import ALOUD, DELIBERATE, MONOLOGUE, Answer
 from daemon.mind.marks import HTML
 from daemon.mind.payloads import NAMES, element
+from daemon.mind.private_words import without_private
 from daemon.mind.sections import spoken, without_thoughts
 from daemon.mind.shortening import cut_to
 from daemon.mind.tags import SAY, TAGS, SectionTags
@@ -142,6 +143,8 @@ def seen_by(
     memory = working_memory(recall([*core, *conversation], call.event.suffix))
     for shortened in only(PromptShortened, conversation):
         memory = cut_to(memory, shortened.event.longest)
+    if not call.event.private:
+        memory = without_private(memory)
     return memory.with_region("instruction", call.event.trailing)
 
 

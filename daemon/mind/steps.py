@@ -20,7 +20,7 @@ from daemon.mind.asking_model import Ask, openly, speechless
 from daemon.mind.choice import Unreadable, json_values
 from daemon.mind.choosing import fenced, wrong_in
 from daemon.mind.pipeline import converse
-from daemon.mind.prompting import in_sections
+from daemon.mind.prompting import ends_with, in_sections
 from daemon.mind.recall import remember
 from daemon.mind.schemas import answer_schema
 from daemon.mind.sections import spoken
@@ -54,7 +54,8 @@ async def internal_monologue(
     """A thought that nobody else reads, in character."""
     question = in_sections(turn, [STEPS[MONOLOGUE]], guidance)
     asking = ask or partial(openly, turn)
-    memory, call = await asking(MONOLOGUE, memory, question, role, None)
+    ends = ends_with(turn, [STEPS[MONOLOGUE]])
+    memory, call = await asking(MONOLOGUE, memory, question, role, None, ends)
     if call is None:
         return memory, None
     return memory.with_memory(remember(call, turn.suffix)), Answer(call).thought
@@ -117,7 +118,7 @@ async def instruction(
 ) -> tuple[WorkingMemory, str | None]:
     """Free words in answer to free words: one of the owner's texts, filled. Nobody else reads them."""
     asking = ask or partial(openly, turn)
-    memory, call = await asking(name, memory, words, role, None)
+    memory, call = await asking(name, memory, words, role, None, ())
     if call is None:
         return memory, None
     return memory.with_memory(remember(call)), spoken(call.event.text)
@@ -168,7 +169,7 @@ async def _extracted(
     schema = answer_schema(model)
     asked = question
     for _ in range(tries):
-        memory, call = await asking(name, memory, asked, role, schema)
+        memory, call = await asking(name, memory, asked, role, schema, ())
         if call is None:
             return memory, None
         try:

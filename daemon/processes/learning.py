@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from daemon.kinds import PersonLearned
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import LEARNING
 from daemon.mind.asking_model import quiet
-from daemon.mind.recall import fenced, plain
+from daemon.mind.recall import fenced, plain, shortened
 from daemon.mind.steps import instruction
 from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
 
 RECENT = 8_000
 """Characters of the conversation that it looks at."""
-MOST = 1_500
-"""Characters of notes about one person in one channel."""
+MOST = 8
+"""Notes about one person in one channel, as many as are asked for."""
+LONGEST = 200
+"""Characters of one note, which is a short line."""
+NOTE = re.compile(r"\s*[-*•\u2013]\s+(?P<text>\S.*)")
+"""A line that is a note, however its dash is written."""
 NOTHING = "(nothing yet)"
 
 
@@ -26,11 +31,19 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     since, notes = turn.learned(person)
     asked = worded(turn, "prompts/learn", person=plain(name), notes=fenced(notes) or NOTHING)
     memory = working_memory(_recent(turn.said_with(person)))
-    _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=quiet(turn))
-    text = (learned or "")[:MOST]
+    asking = quiet(turn, whole=False)
+    _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)
+    text = as_notes(learned or "")
     if text and text not in (notes, NOTHING):
         await turn.once(PersonLearned(person=person, name=name, text=text, since=since))
     return working_memory(())
+
+
+def as_notes(answer: str) -> str:
+    """Return the first notes of an answer, as they were asked for: short lines, each once, with a dash."""
+    found = [note["text"].strip() for note in map(NOTE.fullmatch, answer.splitlines()) if note]
+    notes = list(dict.fromkeys(shortened(note, LONGEST) for note in found))
+    return "\n".join(f"- {note}" for note in notes[:MOST])
 
 
 def _recent(conversation: Sequence[Memory]) -> Sequence[Memory]:

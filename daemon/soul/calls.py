@@ -22,6 +22,7 @@ from daemon.engine.unawaited import patiently
 from daemon.kinds import GAVE_WAY, OUT_OF_TIME, TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
 from daemon.mind.answer_limits import answer_limit
+from daemon.mind.private_words import without_private
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
 from daemon.soul.alarm import alarm
@@ -143,7 +144,8 @@ class Calling:
         self._ctx = ctx
         self._wanted = wanted
         self._purse = purse
-        asked = world.llm.request(wanted.memory, wanted.role, wanted.schema)
+        memory = wanted.memory if wanted.private else without_private(wanted.memory)
+        asked = world.llm.request(memory, wanted.role, wanted.schema)
         self.model = str(asked["model"])
         written = canonical(asked)  # once: a prompt may be long
         self.saw = digest_of(written)
@@ -300,6 +302,7 @@ class Calling:
             people=tuple(self._wanted.people),
             suffix=self._wanted.suffix,
             schema=self._wanted.schema,
+            private=self._wanted.private,
             reading=self._wanted.ledger is not None,
             outcome=reply.outcome,
             model=reply.model,

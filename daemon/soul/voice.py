@@ -37,6 +37,7 @@ from daemon.mind.tags import SectionTags
 from daemon.mind.wording import fill
 from daemon.ports import Hear, Role
 from daemon.process import Became
+from daemon.reply import Oddity
 from daemon.soul import calls, card, errand
 from daemon.soul.alarm import tell_of_refusal
 from daemon.soul.scope import Scope
@@ -303,6 +304,11 @@ class Voice(Scope):
                 return wanted.memory, came
             memory = wanted.memory.with_memory(*recall(came, self.suffix))
             wanted = replace(wanted, memory=memory, wording=sorted(self.wording))
+
+    def report(self, model: str, what: Oddity) -> None:
+        """Health is to tell of an answer that was odd in this way; what is read back was told before."""
+        if not self.execution.record.replaying:
+            self.world.reach.odd(model, what)
 
     # Deeds
 

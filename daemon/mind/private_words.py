@@ -1,0 +1,188 @@
+"""Words of earlier private sections are never said: a run of eight of them is found before it is whole.
+
+What people said, what was found, and what the soul said aloud is not private: it stands in the same memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from unicodedata import normalize
+
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.mind.marks import INVISIBLE
+from daemon.mind.payloads import THOUGHT
+from daemon.mind.tags import ASIDE, SAY
+
+RUN = 8
+"""Words in a row that give a private thought away."""
+BEGINS = 2
+"""Words in a row that may be read of a run, until it breaks off."""
+DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts without spaces between words: each letter counts as half a word."""
+HIDDEN = "".join(map(re.escape, INVISIBLE))
+WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}]+[^\W_{DENSE}]+)*")
+DENSE_LETTER = re.compile(f"[{DENSE}]")
+INVISIBLES = re.compile(f"[{HIDDEN}]")
+MARK = r"(?P<mark>-\w+)?[^<>]*>"
+ENDS = r"(?:</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>|\Z)"
+PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
+"""As it stands in a remembered answer, with the suffix of an installation or without."""
+SPOKEN_SECTION = re.compile(rf"<(?P<tag>{SAY}|[\w.-]+-response){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
+
+
+def without_private(memory: WorkingMemory) -> WorkingMemory:
+    """Return the same memory without the private sections of the soul's earlier answers."""
+    return working_memory(map(_without_private, memory.memories))
+
+
+def _without_private(one: Memory) -> Memory:
+    if one.role != "assistant":
+        return one
+    return replace(one, content=PRIVATE_SECTION.sub("", one.content).strip())
+
+
+class PrivateWords:
+    """What of a memory is private: the private sections of earlier answers, as words.
+
+    Where the soul thinks in the open, its answer is made of its thoughts (`thinks`): they may be said.
+    """
+
+    def __init__(self, memory: WorkingMemory, *, thinks: bool = False) -> None:
+        self._memory = memory
+        self._words: list[str] = []
+        """Those of all private sections, with an empty one after each."""
+        for one in memory.conversation:
+            if one.role == "assistant":
+                for section in PRIVATE_SECTION.finditer(one.content):
+                    if section["tag"] == ASIDE or not thinks:
+                        self._words += [*words(section["text"]), ""]
+        self._places: dict[tuple[str, str], list[int]] = {}
+        """Where in them two words stand, one after the other."""
+        for place, pair in enumerate(pairwise(self._words)):
+            self._places.setdefault(pair, []).append(place)
+        self._known: str | None = None
+        """All words that are not private."""
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    def are_in(self, text: str) -> bool:
+        """Return True if a run of private words stands in this text."""
+        watch = Watch(self)
+        watch.shown(f"{text}\n")
+        return watch.found
+
+    def before_run(self, text: str) -> str:
+        """Return the text up to where it may begin to give a private thought away."""
+        return Watch(self).shown(text)
+
+    # What a Watch asks
+
+    def places(self, first: str, second: str) -> Sequence[int]:
+        """Return the places where these two words stand, one after the other."""
+        return self._places.get((first, second), ())
+
+    def word(self, place: int) -> str:
+        """Return the word at this place; empty where a section has ended."""
+        return self._words[place] if place < len(self._words) else ""
+
+    def run(self, place: int) -> Sequence[str]:
+        """Return the run that begins here; none where its section ends before it, or where it is known."""
+        run: list[str] = []
+        size = 0.0
+        while size < RUN:
+            word = self.word(place + len(run))
+            if not word:
+                return ()
+            run.append(word)
+            size += 0.5 if DENSE_LETTER.match(word) else 1.0
+        if self._known is None:
+            self._known = " ".join(["", *words("\n".join(self._said())), ""])
+        return () if f" {' '.join(run)} " in self._known else run
+
+    def _said(self) -> Iterator[str]:
+        for one in self._memory.memories:
+            if one.role != "assistant":
+                yield one.content
+            else:
+                yield from (section["text"] for section in SPOKEN_SECTION.finditer(one.content))
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """A run that a text is in: its words, how many of them have come, and where the third one begins."""
+
+    words: Sequence[str]
+    third: int
+    came: int = BEGINS + 1
+
+
+class Watch:
+    """One text that is to be said, as it grows: what of it may be read, and if it gives a thought away."""
+
+    def __init__(self, private: PrivateWords) -> None:
+        self._private = private
+        self._begin()
+
+    def _begin(self) -> None:
+        self.found = False
+        """Does a whole run stand in it?"""
+        self._text = ""
+        self._read = 0
+        """Up to where it is taken apart."""
+        self._last = ""
+        """Its last whole word."""
+        self._places: Sequence[int] = ()
+        """Where its last two words stand in what is private."""
+        self._runs: list[Run] = []
+
+    def shown(self, text: str) -> str:
+        """Return what of the text so far may be read: all but what may become a run."""
+        if not self._private:
+            return text
+        if not text.startswith(self._text):
+            self._begin()
+        self._text = text
+        held = len(text)
+        for word in WORD.finditer(text, self._read):
+            if self.found:
+                break
+            if word.end() == len(text) and not DENSE_LETTER.match(word[0]):
+                if self._may_go_on(plain(word[0])):
+                    held = word.start()
+                break
+            self._take(plain(word[0]), word.start())
+            self._read = word.end()
+        return text[: min([held, *(run.third for run in self._runs)])]
+
+    def _may_go_on(self, beginning: str) -> bool:
+        """May the word that begins so be the third one of a run?"""
+        return any(self._private.word(place + BEGINS).startswith(beginning) for place in self._places)
+
+    def _take(self, word: str, at: int) -> None:
+        """Take its next word, which begins at this place."""
+        runs = [run for run in self._runs if run.words[run.came] == word]
+        for run in runs:
+            run.came += 1
+        for place in self._places:
+            if self._private.word(place + BEGINS) == word:
+                run_of_words = self._private.run(place)
+                if run_of_words:
+                    runs.append(Run(words=run_of_words, third=at))
+        self.found = any(run.came == len(run.words) for run in runs)
+        self._runs = runs
+        self._places = self._private.places(self._last, word)
+        self._last = word
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text as they are compared."""
+    return [plain(word) for word in WORD.findall(text)]
+
+
+def plain(word: str) -> str:
+    """Return a word as it is compared: without case, or characters that nobody sees."""
+    return normalize("NFKC", INVISIBLES.sub("", word)).casefold()
