@@ -9,7 +9,7 @@ from pydantic import Field
 from daemon.actions.action import Outcome, Run
 from daemon.actions.function import Expert, action
 from daemon.ism import Finish, ISMResult
-from daemon.kinds import Timer
+from daemon.kinds import REMINDER, Timer
 from daemon.mind.recall import remember
 from daemon.mind.sections import spoken
 from daemon.process import Question
@@ -52,7 +52,7 @@ async def schedule(
         owner=last.owner,
         text=run.words("prompts/reminder", text=text),
         ts=f"{due:.6f}",
-        note="a reminder",
+        note=REMINDER,
     )
     await run.turn.remind(timer, minutes * MINUTE)
     return f"{run.label('reminder set, in minutes')}: {minutes}"

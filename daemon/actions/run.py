@@ -29,7 +29,7 @@ from daemon.mind.consent import DAY, consent, day_of
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
 from daemon.mind.prompting import feeling, situated
 from daemon.mind.sections import sections
-from daemon.mind.tags import PRIVATE, SAY, TAGS
+from daemon.mind.tags import PRIVATE, SAY, TAGS, SectionTags
 from daemon.ports import Role
 from daemon.process import Process, Transition, Turn
 
@@ -204,8 +204,13 @@ class Run(OwnersWords, Chooser):
     def _is_awaited(self) -> bool:
         """Does anybody wait: who spoke to the soul itself, or read in this turn that it is at work?"""
         new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.number]
-        said = [sections(one.content, TAGS, PRIVATE).text.get(SAY) for one in new if one.role == "assistant"]
+        said = [self._heard(one) for one in new if one.role == "assistant"]
         return self.turn.must_answer or any(said)
+
+    def _heard(self, answer: Memory) -> str:
+        """Return what people read of an answer."""
+        tags = SectionTags(suffix=self.turn.suffix)
+        return sections(answer.content, TAGS, PRIVATE, tags).text.get(SAY, "")
 
     def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""

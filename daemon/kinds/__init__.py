@@ -51,6 +51,7 @@ from daemon.kinds.inner import (
 from daemon.kinds.perceptions import (
     ANSWERED,
     OWN_WORDS,
+    REMINDER,
     TOO_LATE,
     Afterthought,
     AudienceNoted,

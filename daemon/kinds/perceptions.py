@@ -25,6 +25,8 @@ TOO_LATE, ANSWERED, OWN_WORDS = "not answered", "answered before", "your own wor
 """Notes about what is only remembered: it was read too late; or it was answered, or said, in a life of the
 soul whose journal is gone."""
 
+REMINDER = "reminder"
+"""The note of a reminder that is shown as one; before, the note was "a reminder"."""
 CONTEXT = "context:"
 
 
@@ -190,6 +192,11 @@ class Timer(Said, Input):
     """The time of a reminder has come, which the soul set for itself on behalf of somebody."""
 
     kind = "timer"
+
+    @property
+    def is_reminder(self) -> bool:
+        """Is it shown as what it is? Older ones were shown as something that was said, and still are."""
+        return self.note == REMINDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

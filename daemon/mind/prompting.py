@@ -6,14 +6,15 @@ belongs into each section stands in the system text (system_text.py), where it i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from daemon.kinds import Timer
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.system_text import section
 from daemon.mind.tags import DIALOGUE, STEPS, CognitiveStep, SectionTags, end_mark
-from daemon.mind.wording import ALLOWED, MOODS, Mood, moods, placeholders, worded
+from daemon.mind.wording import ALLOWED, MOODS, REMINDED, Mood, moods, placeholders, worded
 from daemon.process import Turn
 
 NEXT = STEPS["next_process"]
@@ -35,12 +36,24 @@ def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 def _people(turn: Turn) -> str:
     """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
-    names = listed(entry.event.name for entry in turn.answers)
-    told = worded(turn, "prompts/person", names=names, place=turn.place)
+    told = "\n".join(_who_is_there(turn))
     for person, notes in turn.known:
         known = worded(turn, "prompts/known", person=plain(person), notes=fenced(notes))
         told += f"\n\n{known}"
     return told
+
+
+def _who_is_there(turn: Turn) -> Iterator[str]:
+    """Say who spoke, and whose reminder came."""
+    came = [entry.event for entry in turn.answers if isinstance(entry.event, Timer)]
+    reminded = came if turn.began_with(REMINDED) else []
+    spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
+    if spoke or not reminded:
+        names = listed(said.name for said in spoke)
+        yield worded(turn, "prompts/person", names=names, place=turn.place)
+    if reminded:
+        names = listed(one.name for one in reminded)
+        yield worded(turn, REMINDED, names=names, place=turn.place)
 
 
 def timed(turn: Turn, memory: WorkingMemory) -> WorkingMemory:

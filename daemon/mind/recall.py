@@ -29,6 +29,7 @@ from daemon.kinds import (
     Spoken,
     SystemMessage,
     Text,
+    Timer,
 )
 from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.answer import ALOUD, DELIBERATE, MONOLOGUE, Answer
@@ -45,7 +46,7 @@ MARKED = rf"(?:{'|'.join(TAGS)})(?:-\w{{1,4}})?"
 OURS = "|".join((MARKED, *NAMES))
 FENCE = re.compile(
     rf"""
-    <(?=[^\w<]*(?:message|context\W?cleared|notes|result))
+    <(?=[^\w<]*(?:message|reminder|context\W?cleared|notes|result))
   | <(?=[^\w<]*(?:{OURS})(?:\s+[\w.:-]+\s*=[^<>]*|[\s/]*)>)
   | <(?=/?(?P<name>[^\W\d][\w.-]*(?::[\w.-]+)?)(?:[\s/>]|\Z))
     """,
@@ -204,6 +205,8 @@ def _said(said: Said) -> str:
     text = said.text
     for file in said.files:
         text += f"\n[file, only its name can be seen: {file.name}]"
+    if isinstance(said, Timer) and said.is_reminder:
+        return framed("reminder", text, **{"for": plain(said.name)})
     owner = "yes" if said.owner else ""
     return _message(plain(said.name), text, owner=owner, note=said.note)
 

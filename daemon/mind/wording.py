@@ -29,6 +29,9 @@ FORM = "prompts/form"
 ALLOWED = "prompts/allowed"
 """The text that names the processes which the answer may turn to."""
 LABELS = "prompts/labels"
+REMINDED = "prompts/reminded"
+"""The text that stands in the place of who spoke where nobody did; executions that were begun before there
+was one see a reminder as something that was said."""
 WHEN = "prompts/when/"
 """How the names of the texts begin that say when one goes over into a process."""
 AS_IS = Words(None)
@@ -46,6 +49,7 @@ WORDING: dict[str, Words] = {
     ALLOWED: Words({"tag", "processes", "name"}, "processes"),
     f"{PLAYBOOKS}expert": AS_IS,
     "prompts/person": Words({"names", "place", "name"}),
+    REMINDED: Words({"names", "place", "name"}, "names"),
     "prompts/known": Words({"person", "notes"}, "notes"),
     "prompts/mood": Words({"mood", "name"}),
     "prompts/time": Words({"weekday", "date", "time"}),

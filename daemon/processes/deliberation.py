@@ -43,6 +43,8 @@ ASKED = "prompts/open/asked"
 """The text that says when one goes there, where the soul does not by itself."""
 IN_THREAD = "prompts/open/thread"
 """The text that names the thread; executions that were begun before there was one have not been told it."""
+BRANCH = "prompts/open/branch"
+"""The text that tells a branch that it is one; those that were begun before there was one are not told."""
 FEW = 3
 """So many are few."""
 MOST_STEPS = 50
@@ -170,24 +172,34 @@ class _Round:
     # It thinks
 
     async def _think(self, memory: WorkingMemory) -> tuple[Thought, Speech]:
-        """One step; where the model refused, another one for the final answer alone."""
+        """One step; where the model refused, or repeated a private thought, another one for the final answer
+        alone."""
         is_open = bool(self._open_steps())
         thinking = Thinking(self._turn, memory, self._slug, self._actions, plan_is_open=is_open)
         thought = await thinking.step(self._instruction(), alone=self._alone)
         if thought.call.event.outcome == "refused":
             self._alone = True
             thought = await thinking.step(self._instruction(), "fallback", alone=True)
+        if thought.gives_away:
+            self._alone = True
+            thought = await thinking.step(self._instruction(), alone=True, private=False)
         return thought, thinking.speech
 
     def _instruction(self) -> str:
         if self._alone:
-            return self._text("alone")
+            return self._text("alone") + self._of_branch()
         capacity = self._text(self._capacity, left=str(max(self._left, 0)))
         actions = _described(self._definitions)
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
         if self._turn.began_with(IN_THREAD):
             asked += "\n\n" + worded(self._turn, IN_THREAD, thread=self._turn.thread)
-        return asked
+        return asked + self._of_branch()
+
+    def _of_branch(self) -> str:
+        """Tell a branch that it is one, and who reads its answer."""
+        if not self._is_branch or not self._turn.began_with(BRANCH):
+            return ""
+        return "\n\n" + self._text("branch", parent=self._turn.tree.parent)
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
@@ -421,6 +433,7 @@ PROCESS = MentalProcess(
         "prompts/open/alone": Words({"self", "final", "name"}, "final"),
         "prompts/open/words": Words(None),
         ASKED: Words({"name"}),
+        BRANCH: Words({"parent", "self", "final", "name"}, "parent"),
         IN_THREAD: Words({"thread", "name"}, "thread"),
         "prompts/open/high": CAPACITY,
         "prompts/open/medium": CAPACITY,

@@ -9,7 +9,7 @@ from typing import Any
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import ThreadEnded, Waiting, Woke
 from daemon.engine.reading import Reading
-from daemon.kinds import INNER_WAIT, InnerMessage, SharedFile, TickDue, Timer
+from daemon.kinds import INNER_WAIT, REMINDER, InnerMessage, SharedFile, TickDue, Timer
 from daemon.mind.payloads import element
 from daemon.soul.tree import came_of, timer_id
 
@@ -44,9 +44,9 @@ def noted(reminder: Timer) -> Mapping[str, Any]:
 
 
 def _timer(note: Mapping[str, Any]) -> Timer:
-    """The reminder that was noted."""
+    """The reminder that was noted; what an older version noted of it said that it was a message."""
     files = tuple(SharedFile(**file) for file in note["files"])
-    return Timer(**{**note, "files": files})
+    return Timer(**{**note, "files": files, "note": REMINDER})
 
 
 def _why(journal: Reading, waiting: Entry[Waiting], woke: Woke) -> str:
