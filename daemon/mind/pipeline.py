@@ -110,7 +110,7 @@ async def _answered(
             answer = await asking.ask([DIALOGUE], role, private=False)
         memory, speech = asking.listening.memory, asking.listening.speech
         if answer.outcome == "cancelled":
-            heard = asking.private.before_run(answer.heard)
+            heard = asking.private.before_run(answer.heard).rstrip()
             memory = await stopped(turn, memory, speech, heard)
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
