@@ -121,7 +121,11 @@ async def test_a_reminder_comes_and_is_answered(stage: Stage) -> None:
     await stage.soul.worker.sweep()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[2:] == ["Still late."]
-    assert "look at the ferry again" in stage.asked()[-1]
+    asked = stage.asked()[-1]
+    assert '<reminder for="Alice">\\nThe time has come that was set: look at the ferry again' in asked
+    assert "Nobody speaks just now: the time has come of a reminder that you set yourself for Alice." in asked
+    assert "Alice just spoke" not in asked
+    assert 'note="a reminder"' not in asked
     assert not stage.pending("waiting", "outage", "input")
 
 

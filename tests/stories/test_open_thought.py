@@ -105,6 +105,16 @@ async def test_a_person_who_speaks_between_two_thoughts_is_heard_by_the_next(sta
     assert await stage.answers(ALICE, ts) == ["Both, then."]
 
 
+async def test_a_branch_is_told_that_it_is_one_and_who_reads_its_answer(stage: Stage) -> None:
+    thinks(stage, spawns("north"))
+    goes_on(stage, final("Cold."), final("North is cold."))
+    ts = await stage.say("alice", ALICE, "What is it like there?")
+    assert await stage.answers(ALICE, ts) == ["North is cold."]
+    root = stage.entries("thread-spawned")[0].thread
+    told = [f"You are a branch: the thread `{root}` began you" in asked for asked in stage.asked()]
+    assert told == [False, False, True, False]
+
+
 async def test_branches_think_beside_each_other_and_answer_their_parent(stage: Stage) -> None:
     """X10, X17: confirmed before anything stands in it; each sees its payload; its answer is a message."""
     thinks(stage, spawns("north") + spawns("south"))
