@@ -14,6 +14,8 @@ STRUCK = "tests/stories/test_faults.py::test_every_message_is_answered_once"
 LONG = "tests/stories/test_long.py::"
 MODEL = "tests/stories/test_model.py::"
 AWAY = "tests/stories/test_model_away.py::"
+BOUNDS = "tests/claude/test_bounds.py::"
+ENDLESS = "tests/stories/test_endless_answers.py::"
 BREAKS = "tests/stories/test_model_breaks.py::"
 TROUBLE = "tests/stories/test_trouble.py::"
 ATTEMPTS = "tests/slack/test_socket_attempts.py::"
@@ -292,6 +294,34 @@ THINKING = (
         "if not _will_do(turn, answer):",
         "if False:",
         f"{STRUCK}[malformed]",
+    ),
+    rule(
+        "unbounded: the client ends the answer where it was to end",
+        "claude/streamed.py",
+        '                self._cut(ENDED, "endless")\n',
+        "",
+        f"{BOUNDS}test_the_client_ends_an_answer_at_a_mark_that_the_server_ignores",
+    ),
+    rule(
+        "unbounded: the client ends an answer that is too long",
+        "claude/streamed.py",
+        '            self._cut(OVERLONG, "too-long")\n',
+        "            pass\n",
+        f"{BOUNDS}test_the_client_ends_an_answer_that_is_longer_than_it_may_be",
+    ),
+    rule(
+        "unbounded: what is said once is not said again",
+        "mind/sections.py",
+        "again = not text.blank and mark.name not in self._private",
+        "again = False",
+        f"{ENDLESS}test_a_second_spoken_section_is_not_said_where_the_last_one_never_comes",
+    ),
+    rule(
+        "unbounded: the stream is closed when all is there",
+        "claude/client.py",
+        "                    answer.close(ENDED)\n",
+        "                    pass\n",
+        f"{BOUNDS}test_the_connection_is_closed_when_no_more_is_wanted",
     ),
     rule(
         "refusal: another model is asked",

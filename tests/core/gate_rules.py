@@ -6,9 +6,45 @@ from tests.core.mutant import rule
 
 THOUGHTS = "tests/stories/test_thoughts.py::"
 TAGS = "tests/stories/test_section_tags.py::"
+PRIVATE = "tests/stories/test_private_words.py::"
 HALVES = "tests/stories/test_halves.py::"
 
 GATE = (
+    rule(
+        "thoughts: what may become a run of private words is held back",
+        "mind/pipeline.py",
+        "        return self._watch.shown(said)\n",
+        "        return said\n",
+        f"{PRIVATE}test_what_may_become_a_run_is_held_back_from_its_third_word",
+    ),
+    rule(
+        "thoughts: a run of private words is not said at the end either",
+        "mind/answer.py",
+        "return self._private is not None and self._private.are_in(self._words)",
+        "return False",
+        f"{PRIVATE}test_where_it_comes_again_there_is_an_apology",
+    ),
+    rule(
+        "thoughts: a plain question shows no private section",
+        "soul/calls.py",
+        "memory = wanted.memory if wanted.private else without_private(wanted.memory)",
+        "memory = wanted.memory",
+        f"{PRIVATE}test_a_plain_question_after_an_aside_alone_shows_no_private_section",
+    ),
+    rule(
+        "thoughts: a final answer of open thought is looked at, too",
+        "mind/open_thought.py",
+        "gives_away = self._speaks and self._private.are_in(final)",
+        "gives_away = False",
+        f"{PRIVATE}test_a_final_answer_of_open_thought_is_looked_at_too",
+    ),
+    rule(
+        "thoughts: what people know already is not private",
+        "mind/private_words.py",
+        """return () if f" {' '.join(run)} " in self._known else run""",
+        "return run",
+        f"{PRIVATE}test_words_that_people_said_may_be_said",
+    ),
     rule(
         "thoughts: what is private in JSON is not said",
         "mind/json_answer.py",
