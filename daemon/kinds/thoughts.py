@@ -37,7 +37,7 @@ class Stretch(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall(StepEvent):
-    """One call of a model, whatever came of it: see Reply. `saw` is a hash of the whole request.
+    """One call of a model, whatever came of it: see Reply. `saw` is a hash of its request without bounds.
 
     `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order; `wording` the
     names of the owner's texts that this execution has read, `people` those whose messages it answers,

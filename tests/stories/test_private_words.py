@@ -187,6 +187,16 @@ async def test_and_where_it_comes_again_there_is_an_apology(stage: Stage) -> Non
     assert RUN not in shown(stage)
 
 
+async def test_what_it_thought_in_the_open_before_is_not_said_either(stage: Stage) -> None:
+    thinks(stage, f"<thought>{THOUGHT}</thought>{final('It is nine.')}")
+    ts = await stage.say("alice", ALICE, "Think it through.")
+    stage.model.say(reply(LEAK))
+    stage.model.say("<say>I weighed it.</say>")
+    await stage.say("alice", ALICE, "What did you think?", ts)
+    assert await stage.answers(ALICE, ts) == ["It is nine.", "I weighed it."]
+    assert RUN not in shown(stage)
+
+
 async def test_what_it_thinks_in_the_open_is_what_its_answer_is_made_of(stage: Stage) -> None:
     thinks(stage, f"<thought>{THOUGHT}</thought><claudius>Now answer.</claudius>")
     goes_on(stage, final(THOUGHT))
