@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+ENDED = "stop_sequence"
+"""The reason to stop of an answer that ended where it was to end, or that we ended there."""
 REPEATING = "repetition"
 """Our own reason to stop: the model wrote the same again and again."""
 Oddity = Literal["endless", "too-long", "repeating", "unspoken", "private"]

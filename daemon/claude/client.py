@@ -29,12 +29,12 @@ from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, held, plain, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
-from daemon.claude.streamed import CHARACTERS, ENDED, FULL, Answer
+from daemon.claude.streamed import CHARACTERS, FULL, Answer
 from daemon.claude.windows import Windows
 from daemon.limits import STREAM, StreamLimits
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
-from daemon.reply import Reply, Usage
+from daemon.reply import ENDED, Reply, Usage
 
 log = logging.getLogger(__name__)
 

@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 from daemon.claude.failure import Broken
 from daemon.engine.writable import Joining
-from daemon.reply import REPEATING, Oddity, Usage
+from daemon.reply import ENDED, REPEATING, Oddity, Usage
 
 FULL = "model_context_window_exceeded"
-ENDED, OVERLONG = "stop_sequence", "max_tokens"
-"""Reasons to stop that are also ours, where a server goes on: the wanted end has come, or the answer has as
-many tokens as were asked for."""
+OVERLONG = "max_tokens"
+"""The reason to stop of an answer with as many tokens as were asked for; ours, too, where a server goes on."""
 CUT = frozenset({OVERLONG, REPEATING, FULL, "pause_turn"})
 """Reasons to stop that leave an answer unfinished."""
 MOST = 1_000_000_000

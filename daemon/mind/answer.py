@@ -12,7 +12,7 @@ from daemon.mind.json_answer import FENCED, json_sections, speech_of
 from daemon.mind.private_words import PrivateWords
 from daemon.mind.sections import Sections, sections
 from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS, SectionTags
-from daemon.reply import REPEATING
+from daemon.reply import ENDED, REPEATING
 
 PLAINLY = "plainly"
 ALOUD = frozenset({"pipeline", PLAINLY})
@@ -26,6 +26,8 @@ OPEN_BLOCK = re.compile(r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*)",
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 BEGINS = re.compile(rf"\s*<\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
 """How a block of code begins that is an answer in sections."""
+LAST_MARK = re.compile(r".*</[\w-]+\s*>", re.DOTALL)
+"""All up to the last mark that closes something."""
 MONOLOGUE = "internal_monologue"
 """The name of a call that asks for nothing but this."""
 
@@ -127,7 +129,16 @@ class Answer:
             return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
         if self._sections.foreign or self._sections.repeats or self._tags.suffix:
             return self._sections.kept
-        return self.call.event.text
+        return self._ended
+
+    @property
+    def _ended(self) -> str:
+        """The answer as it came, without the beginning of what was not wanted any more."""
+        text = self.call.event.text
+        end = LAST_MARK.match(text)
+        if end and self.call.event.stop_reason == ENDED:
+            return end[0]
+        return text
 
     @property
     def values(self) -> Mapping[str, str]:

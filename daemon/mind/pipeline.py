@@ -166,10 +166,15 @@ class _Dialogue:
         self._watch = Watch(private)
         self._last = last
         self._sections = Sections(TAGS, PRIVATE, tags)
+        self._goes_on = False
+        """Did more come when all was there that was asked for?"""
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
-        self._sections.feed(delta)
+        heard = self._sections
+        if heard.has_begun(SAY) and heard.has_ended(self._last) and not delta.isspace():
+            self._goes_on = True
+        heard.feed(delta)
 
     @property
     def said(self) -> str:
@@ -181,11 +186,9 @@ class _Dialogue:
 
     @property
     def done(self) -> bool:
-        """Is all there that was asked for, or has it begun again, or given a thought away?"""
-        heard = self._sections
-        if self._watch.found:
-            return True
-        return heard.has_begun(SAY) and (heard.repeats or heard.has_ended(self._last))
+        """Does it go on after its end, or begin again, or has it given a thought away?"""
+        begins_again = self._sections.has_begun(SAY) and self._sections.repeats
+        return self._goes_on or begins_again or self._watch.found
 
 
 async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:

@@ -85,5 +85,10 @@ def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> st
 
 
 def ends_with(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
-    """Return the mark after which no more of an answer with these sections is wanted."""
+    """Return the mark that ends an answer with these sections; none where that ends what is said.
+
+    A model that thinks in its answer may draft there what it will say.
+    """
+    if steps[-1] == DIALOGUE:
+        return ()
     return [end_mark(steps[-1].tag, turn.suffix)]
