@@ -13,7 +13,7 @@ from daemon.reply import ENDED, REPEATING, Oddity, Usage
 
 FULL = "model_context_window_exceeded"
 OVERLONG = "max_tokens"
-"""The reason to stop of an answer with as many tokens as were asked for; ours, too, where a server goes on."""
+"""The reason to stop of an answer with all the tokens that it may have; ours, too, where a server goes on."""
 CUT = frozenset({OVERLONG, REPEATING, FULL, "pause_turn"})
 """Reasons to stop that leave an answer unfinished."""
 MOST = 1_000_000_000

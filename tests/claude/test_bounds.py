@@ -13,6 +13,7 @@ from daemon.mind.answer_limits import ANSWER_LIMITS, SPOKEN, answer_limit
 from daemon.ports import Hear
 from daemon.reply import Reply
 from rehearsal.claude.understudy import Understudy
+from tests.attention import PATIENCE
 from tests.claude.conftest import MEMORY, Build, free, until
 from tests.claude.raw import END, START, STOP, Raw, delta, frame, serving
 from tests.claude.wire import listening
@@ -27,7 +28,8 @@ async def bounded(
 ) -> Reply:
     """The reply to a request with these bounds."""
     asked = claude.request(MEMORY, role, max_tokens=most, stop_sequences=stops)
-    return await claude.call(asked, hear, free, asyncio.Event())
+    async with asyncio.timeout(PATIENCE):
+        return await claude.call(asked, hear, free, asyncio.Event())
 
 
 async def test_an_answer_has_the_mark_at_which_the_server_ended_it(
