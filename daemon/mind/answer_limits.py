@@ -30,8 +30,8 @@ ANSWER_LIMITS: Mapping[str, int] = {
     "learn": 400,
     "sum-up": 1_600,
     "summarize": 1_600,
-    # what reads: programs, and answers about pieces
-    "recurse": 4_000,
+    # what reads: programs, and answers about pieces of any kind
+    "recurse": SPOKEN,
     "read": SPOKEN,
     "llm_query": SPOKEN,
 }

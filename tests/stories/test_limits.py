@@ -225,7 +225,7 @@ async def test_an_owner_in_her_own_conversation(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("owned", [True, later(False)])
-@pytest.mark.parametrize("left", [later(0.003), 0.03], ids=["choosing", "thinking"])
+@pytest.mark.parametrize("left", [later(0.001), 0.005], ids=["choosing", "thinking"])
 async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, owned: bool) -> None:
     await deciding(stage, **(OWNED if owned else {}))
     answers(stage, turning(), choice({"name": "AskPerson", "args": {"question": "Which one?"}}))
@@ -236,7 +236,7 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
     cost = stage.soul.budget.today().cost
     await stage.sleep()
     await stage.wake(budget_daily_usd=cost + left)
-    if left > 0.01:
+    if left > 0.003:
         answers(stage, choice("Think"))
     await stage.say("alice", GENERAL, "the night ferry", ts)
     *_, before, (spent, buttons) = await shown(stage, GENERAL, ts)
