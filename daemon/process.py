@@ -66,6 +66,12 @@ class Speech(Protocol):
     async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
         """There is no more to say: what stands in Slack stays as it is, for good."""
 
+    async def leave(self, text: str, call: Entry[ModelCall]) -> Sequence[Entry[Spoken]] | None:
+        """What people have read stays where `text`, all that came in `call`, does not go on from it.
+
+        Returns what stays; what is said next is a message of its own. None: `text` can be said in its place.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:

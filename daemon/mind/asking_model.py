@@ -56,7 +56,7 @@ async def openly(
                 return memory, call
             match call.event.outcome:
                 case "cancelled":
-                    return await stopped(turn, memory, turn.speech()), None
+                    return await stopped(turn, memory, turn.speech(), call), None
                 case "refused" if role != "fallback":
                     role = "fallback"
                     continue
@@ -97,25 +97,30 @@ async def _quietly(
     return memory, call
 
 
-async def stopped(turn: Turn, memory: WorkingMemory, speech: Speech, heard: str = "") -> WorkingMemory:
-    """Someone stopped the soul: what it had begun to say ends there, and the stop is answered with that.
+async def stopped(
+    turn: Turn, memory: WorkingMemory, speech: Speech, call: Entry[ModelCall], heard: str = ""
+) -> WorkingMemory:
+    """Someone stopped this call: what it had begun to say ends there, and the stop is answered with that.
 
-    Only the first step after a stop sees it; what comes after that ends in silence.
+    What people have read of an earlier answer stays, and the stop is answered with a sentence. Only the first
+    step after a stop sees it; what comes after that ends in silence.
     """
     came = await turn.look()
     stops = only(StopAsked, came)
     if not stops and (not heard or await turn.is_overtaken()):
         await speech.settle()
         return memory
+    left = await speech.leave(heard, call)
     last = f"{heard} …"
-    if not heard:
+    if left is not None or not heard:
         last = sentence(turn, "stopped")
     ended = ended_by(stops, came)
     turn.absorb(ended)
     spoken = await speech.close(last)
     await turn.withdraw()
     words = [entry for entry in ended if entry.event.text]
-    return memory.with_memory(*recall([*words, *standing(spoken)], turn.suffix))
+    kept = [*words, *(left or ()), *standing(spoken)]
+    return memory.with_memory(*recall(kept, turn.suffix))
 
 
 def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> list[Entry[Said]]:

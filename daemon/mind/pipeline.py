@@ -111,7 +111,7 @@ async def _answered(
         memory, speech = asking.listening.memory, asking.listening.speech
         if answer.outcome == "cancelled":
             heard = asking.private.before_run(answer.heard).rstrip()
-            memory = await stopped(turn, memory, speech, heard)
+            memory = await stopped(turn, memory, speech, answer.call, heard)
             return Said(memory=memory, values={}, stopped=True)
         if answer.outcome == "over-budget" and owned:
             await speech.settle()
@@ -226,6 +226,8 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     words = said
     if not _goes_on(turn, answer):
         words = _worded(turn, answer, said)
+    if answer.outcome == "over-budget":
+        memory = memory.with_memory(*recall(await speech.leave("", answer.call) or ()))
     spoken = await speech.close(words, answers=not _goes_on(turn, answer))
     usable = answer.usable and (bool(said) or _may_be_silent(turn, answer))
     if answer.outcome == "refused":

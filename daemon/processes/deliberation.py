@@ -109,7 +109,7 @@ class _Round:
                 return await self._given_up(memory)
         thought, speech = await self._think(memory)
         if thought.call.event.outcome == "cancelled":
-            memory = await stopped(self._turn, thought.memory, speech, thought.final)
+            memory = await stopped(self._turn, thought.memory, speech, thought.call, thought.final)
             if self._is_branch:
                 return memory  # whoever stopped it is heard by the next turn
             return Transition(to=THEN, memory=memory)

@@ -131,8 +131,8 @@ class Draft:
         """Let a message that is no stream read so for now; a rate limit is the caller's."""
         await self._update(self.web.once, hold, ts, markdown_text=text)
 
-    async def remove(self, ts: str, hold: Hold) -> None:
-        """Take it away; where Slack will not, it stays."""
+    async def remove(self, ts: str, hold: Hold) -> bool:
+        """Take it away; where Slack will not, it stays. Returns whether it is gone."""
         try:
             await self.web.call(hold, self.web.client.chat_delete, channel=self.place.channel, ts=ts)
         except SlackApiError as refusal:
@@ -140,6 +140,8 @@ class Draft:
                 raise
             if error_of(refusal) != GONE:
                 log.warning("Slack left a message of ours standing that was to go: %s.", why(refusal))
+                return False
+        return True
 
     async def rewrite(
         self, ts: str, text: str, hold: Hold, choices: Choices | None = None, *, plain: bool = False

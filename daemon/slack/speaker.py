@@ -59,6 +59,8 @@ NO_STREAM = LACKING | {
     "user_not_found",
 }
 """Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
+GAP = "…"
+"""How a message of ours reads that says nothing, and cannot be deleted."""
 PAGES = 10
 CARD_PATIENCE = 5
 """Seconds that a card waits for a rate limit, in all: what is to be said waits for it."""
@@ -222,9 +224,23 @@ class SlackSpeaker:
         return found[0]
 
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
-        """Take a message away that can be brought to no good end. Raises SpeechFailed."""
+        """Take a message away. Raises SpeechFailed.
+
+        Slack keeps what still grows: its stream is ended first. What cannot be deleted reads "…".
+        """
         with saying():
-            await self._draft(thread, key).remove(ts, hold)
+            draft = self._draft(thread, key)
+            stream = self._streams.pop(thread, None)
+            if stream:
+                await stream.close()
+            await replace(draft, grows=True).stop(ts, "", hold)
+            if await draft.remove(ts, hold):
+                return
+            try:
+                await draft.rewrite(ts, GAP, hold)
+            except SlackApiError as refusal:
+                if not final(refusal):
+                    raise
 
     async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted, or this one in place. Returns its ts."""

@@ -6,8 +6,9 @@ Made by the turn. See "Speech" in docs/ARCHITECTURE.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from daemon.engine.event import Entry, fingerprint
+from daemon.engine.event import Entry, fingerprint, only
 from daemon.engine.keys import part
 from daemon.errors import ContentRefused, SpeechRefused
 from daemon.kinds import Spoken, Unsaid
@@ -123,13 +124,15 @@ class Speech:
             return said_before
         begun = self._begun()
         standing = [message for message in begun if await message.standing()]
-        pages: list[Page] = []
+        pages: Sequence[Page] = []
         if text or standing:
             text = text or self._lost_words
-            pages = self._pages(text, len(standing))
+            pages = self._pages(text)
         queue = PageQueue(self._scope.speaker, text, pages)
         receipts = await self._say(queue, asked, choices, answered)
-        return [*receipts, *await self._unsay(begun[len(receipts) :], asked)]
+        for superfluous in begun[len(receipts) :]:
+            receipts.append(await superfluous.retract(asked))
+        return receipts
 
     async def _unsay(self, messages: Sequence[Message], asked: str) -> list[Entry[Spoken | Unsaid]]:
         """End these, of which nothing stands in Slack; `asked` is the fingerprint of the whole speech."""
@@ -178,21 +181,52 @@ class Speech:
 
         Where its execution goes on, what is said after that begins in a new message.
         """
-        receipts = []
         self._begin_after_a_break()
-        begun = self._begun()
-        for message in begun:
+        lost = "" if self._broken_off else self._lost_words
+        return await self._break_off(self._begun(), lost)
+
+    async def leave(self, text: str, call: Entry[Any]) -> Sequence[Entry[Spoken]] | None:
+        """What people have read stays where `text`, all that came in `call`, does not go on from it.
+
+        Returns what stays; None where nothing was left so, and `text` can be said in its place. Illegible
+        messages go. Another life of the daemon comes to the same: it is decided by what is recorded after
+        the call.
+        """
+        left = [message for message in self._all_begun() if message.is_open_after(call)]
+        if not left or not (any(map(_is_left, left)) or await self._is_other(text, left)):
+            return None
+        await self._break_off([message for message in left if not message.receipt], "")
+        self._begin_after_a_break()
+        return only(Spoken, [message.receipt for message in left if message.receipt])
+
+    async def _is_other(self, text: str, standing: Sequence[Message]) -> bool:
+        """Does this text not go on from what stands in these messages?
+
+        Nobody knows how those read that an earlier life began: as long a text can take their place.
+        """
+        if any(message.receipt for message in standing):
+            return False
+        shown = [message for message in standing if await message.standing()]
+        if not text or not shown:
+            return bool(shown)
+        if shown[0].fresh:
+            return self._taken_back or not text.startswith(self._heard.rstrip())
+        return len(self._scope.speaker.pages(text)) < len(shown)
+
+    async def _break_off(self, messages: Sequence[Message], lost: str) -> list[Entry[Spoken | Unsaid]]:
+        """End these as they stand in Slack; where nothing legible stands, the first reads `lost`."""
+        receipts = list[Entry[Spoken | Unsaid]]()
+        for message in messages:
             if await message.standing() and not message.receipt:
-                end = BROKEN if message is begun[-1] else ""
+                end = BROKEN if message is messages[-1] else ""
                 try:
-                    receipt = await message.break_off(end, self._lost_words, self._half_said)
+                    receipt = await message.break_off(end, lost, self._half_said)
                 except ContentRefused:
                     receipt = await message.stay(self._half_said())
                 receipts.append(receipt)
             else:
-                unsaid = await message.unsay("")
-                if unsaid:
-                    receipts.append(unsaid)
+                receipts += await self._unsay([message], "")
+            lost = ""
         return receipts
 
     async def _take_over(self, asked: str, text: str) -> list[Entry[Spoken]]:
@@ -243,9 +277,13 @@ class Speech:
             begun.append(self._message(len(begun)))
         return begun
 
-    def _pages(self, text: str, least: int) -> list[Page]:
-        """The text in as many pages as messages stand, at the least: none of them may be left as it was."""
-        speaker = self._scope.speaker
+    def _all_begun(self) -> list[Message]:
+        """The same, with those that broke off."""
+        broken_off = self._messages[: self._broken_off]
+        return [*broken_off, *self._begun()]
+
+    def _pages(self, text: str) -> Sequence[Page]:
+        """The text in pages, of which the first end where those ended that were said."""
         cuts: list[int] = []
         for message in self._begun():
             receipt = message.receipt
@@ -253,18 +291,7 @@ class Speech:
                 cuts.append(receipt.event.upto)
         if not cuts and text.startswith(self._heard.rstrip()):
             cuts = self._cuts
-        pages = list(speaker.pages(text, cuts))
-        while len(pages) < least:
-            since = _end_of(pages[:-1])
-            half = (since + len(text)) // 2
-            middle = speaker.cut(text[:half], since)
-            ends = [page.upto for page in pages[:-1]]
-            more = list(speaker.pages(text, [*ends, middle]))
-            if len(more) <= len(pages):  # what is left cannot be divided
-                rest = Page(text="…", upto=len(text))
-                return pages + [rest] * (least - len(pages))
-            pages = more
-        return pages
+        return self._scope.speaker.pages(text, cuts)
 
 
 def _end_of(pages: Sequence[Page]) -> int:
@@ -272,6 +299,11 @@ def _end_of(pages: Sequence[Page]) -> int:
     if not pages:
         return 0
     return pages[-1].upto
+
+
+def _is_left(message: Message) -> bool:
+    """Did it break off, and stay as it stood?"""
+    return is_broken_off(message.receipt)
 
 
 def _is_said(receipt: Entry[Spoken | Unsaid]) -> bool:

@@ -104,6 +104,13 @@ class Message:
         """Was it begun here? What an earlier attempt began, or what is told of an outage, is looked for."""
         return self._grows_since is not None
 
+    def is_open_after(self, call: Entry[Any]) -> bool:
+        """True if it was begun before this entry, and did not end before it."""
+        intent, receipt = self.intent, self.receipt
+        if intent is None or intent.seq > call.seq:
+            return False
+        return receipt is None or receipt.seq > call.seq
+
     @property
     def age(self) -> float:
         """Seconds for which it has grown; 0 if it does not grow."""
@@ -197,7 +204,10 @@ class Message:
         )
 
     async def retract(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
-        """It is taken away, and never said."""
+        """It is taken away, and never said; unless it was said for good."""
+        receipt = self.receipt
+        if receipt:
+            return receipt
         scope, ts = self._scope, await self.standing()
         if ts:
             await scope.speaker.retract(scope.thread, ts, self._key, scope.hold)
@@ -228,8 +238,8 @@ class Message:
     ) -> Entry[kinds.Spoken | kinds.Unsaid]:
         """It stands in Slack and stays as it is, with this `end`; its receipt.
 
-        Where nothing legible stands there it reads `lost`. Where nobody knows its words any more, `unknown`
-        is recorded: Slack shows them in a form of its own.
+        Where nothing legible stands there it reads `lost`; without that it goes. Where nobody knows its words
+        any more, `unknown` is recorded: Slack shows them in a form of its own.
         """
         text = self._shown if self._rests in ("", "?") else self._rests
         if not text and await self._is_legible():
@@ -239,6 +249,8 @@ class Message:
             return await self._end(kinds.Spoken(ts=self._ts, text=text or unknown()), intent)
         text += end
         if not text.strip(" …"):
+            if not lost:
+                return await self.retract("")
             text = lost
         return await self.close(Page(text=text, upto=len(text)), "")
 

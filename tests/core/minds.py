@@ -205,6 +205,13 @@ def shorter(seen: str, calls: int) -> Reply:
     return said(LONG) if calls == 0 else said(BRIEF)
 
 
+def breaking(seen: str, calls: int) -> Reply:
+    """Breaks off the first call, in its second message."""
+    if calls == 0:
+        return Reply(outcome="failed", model="echo", failure="broken-stream", text=f"<say>{LONG}")
+    return said(BRIEF)
+
+
 def brief(seen: str, calls: int) -> Reply:
     return said(BRIEF)
 

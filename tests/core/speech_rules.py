@@ -36,8 +36,8 @@ SPEECH: tuple[Mutant, ...] = (
     rule(
         "what is told anew in fewer words leaves no message as it was",
         "soul/speech.py",
-        "while len(pages) < least:",
-        "while False:",
+        "            receipts.append(await superfluous.retract(asked))\n",
+        "            receipts += await self._unsay([superfluous], asked)\n",
         "shorter/kills",
     ),
     rule(

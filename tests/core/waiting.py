@@ -17,7 +17,7 @@ from tests.core.enduring import (
     ungrateful,
     withdrawing,
 )
-from tests.core.minds import once_effect
+from tests.core.minds import LONG, breaking, once_effect
 from tests.core.outside import PAGE, Event
 from tests.core.scenario import Scenario, below, dm, top
 from tests.core.seekers import (
@@ -124,6 +124,18 @@ WAITING: Mapping[str, Scenario] = {
         endings=[[CUT, UNREACHABLE, "Stopped."], [UNREACHABLE, "Stopped."]],
         script=always_away,
         stutters=(17, 23),
+    ),
+    "stopped-after-a-break": Scenario(
+        events=[dm(1, "tell me"), dm(2, "stop", during=2, stops=True)],
+        endings=[
+            [LONG[:PAGE], f"{LONG[PAGE:]} …", "Stopped."],
+            *([LONG[:PAGE], f"{LONG[PAGE:end]} …", "Stopped."] for end in range(PAGE + 1, len(LONG))),
+            *([f"{LONG[:end]} …", "Stopped."] for end in range(1, PAGE + 1)),
+            ["I was about …"],
+            ["Stopped."],
+        ],
+        script=breaking,
+        pausable=False,
     ),
     "approved": Scenario(
         events=[

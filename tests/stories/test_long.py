@@ -115,7 +115,7 @@ async def test_slack_takes_nothing_for_longer_than_one_waits(stage: Stage) -> No
 
 
 @SOAK
-async def test_a_short_answer_in_the_place_of_many_messages_leaves_none_of_them_as_it_was(
+async def test_a_short_answer_in_the_place_of_many_messages_leaves_none_of_them(
     asleep: Stage,
 ) -> None:
     """The model broke off, and says hardly anything when it is asked again."""
@@ -123,7 +123,7 @@ async def test_a_short_answer_in_the_place_of_many_messages_leaves_none_of_them_
     asleep.model.cut(f"<say>{'Well, it is a long story. ' * 1_250}", hush=True)
     asleep.model.say(reply("Ok 🙂"))
     ts = await asleep.say("alice", ALICE, "Tell me everything.")
-    assert await asleep.answers(ALICE, ts) == ["Ok", "🙂", "…", "…"]
+    assert await asleep.answers(ALICE, ts) == ["Ok 🙂"]
 
 
 async def interrupted(stage: Stage, happens: Callable[[], None], long: float = 0.0) -> list[str]:

@@ -95,14 +95,15 @@ async def test_a_stop_after_a_break_does_not_ask_the_same_again(stage: Stage, th
 
 
 @SOAK
-async def test_money_that_runs_out_after_a_break_is_said_plainly_in_the_same_message(
+async def test_money_that_runs_out_after_a_break_is_said_plainly_below_what_was_read(
     stage: Stage, thread: str
 ) -> None:
     dear = "They ask much. " * 1_000
     stage.soul.budget.daily = stage.soul.budget.today().cost + 0.13
     stage.model.cut(after=f"<aside>{dear}</aside><say>The answer is, of cour")
     await stage.say("alice", ALICE, "What is it?", thread)
-    _, said = await stage.answers(ALICE, thread)
+    _, half, said = await stage.answers(ALICE, thread)
+    assert half == "The answer is, of cour …"
     assert said.startswith("I have used up what I may spend")
     assert [call.event.outcome for call in stage.entries("model-call")] == ["ok", "failed", "over-budget"]
     assert stage.soul.budget.today().cost < stage.soul.budget.daily
