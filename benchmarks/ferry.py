@@ -5,7 +5,7 @@ Used by ism.py and rounds.py. All findings are of one length, so that the rounds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from daemon.actions.function import Means
@@ -65,7 +65,7 @@ class Shelf:
     def __init__(self) -> None:
         self._numbers = count(1)
 
-    async def search(self, query: str) -> str:
+    async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
         return found(next(self._numbers) % 100)
 
     async def unsearched(self, query: str) -> Sequence[str]:

@@ -294,8 +294,11 @@ class Files(Protocol):
 class Library(Protocol):
     """The owner's folders, to be searched."""
 
-    async def search(self, query: str) -> str:
-        """The passages that fit best, each line as `path:line: text`; empty if there are none."""
+    async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
+        """The passages that fit best and are new, each line as `path:line: text`; empty if there are none.
+
+        A passage is a whole paragraph, or several short ones; what is cut is marked by "…".
+        """
 
     async def unsearched(self, query: str) -> Sequence[str]:
         """Paths of files of which a search sees nothing but the name, since they are too large, or no text;

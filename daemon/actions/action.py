@@ -60,6 +60,9 @@ class ActionContext(Protocol):
     def found(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
 
+    def is_new(self, text: str) -> bool:
+        """True if no action has come to this here, and it stands in no memory; from now on it has."""
+
 
 class Run(ActionContext, Protocol):
     """What an action is given in a run of the ISM, and nowhere else."""

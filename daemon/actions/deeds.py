@@ -60,6 +60,8 @@ class Deeds:
         """Was anything told to the thread, so that it is called again?"""
         self.waits = False
         """Was anything begun that will tell it something later?"""
+        self._shown: list[str] = []
+        """What its actions found."""
 
     async def carry_out(self, asked: Sequence[Payload]) -> None:
         """All of these: first what the core does, then the actions; an exclusive one has none beside it."""
@@ -234,7 +236,7 @@ class Deeds:
 
     async def _act(self, turn: Turn, *, definition: Definition, payload: Payload) -> None:
         """Carry it out, and tell the thread what came of it."""
-        context = OpenContext(turn, self.memory)
+        context = OpenContext(turn, self.memory, self._shown)
         text = await self._done(context, definition, payload)
         result = InnerMessage(sender=definition.name, text=shortened(text, MOST_FOUND))
         await turn.tell("result", result)

@@ -6,17 +6,12 @@ from collections.abc import Iterable
 
 from daemon.actions.action import Outcome
 from daemon.actions.owners_words import OwnersWords
-from daemon.memory import Memory, WorkingMemory
+from daemon.memory import Memory
 from daemon.mind.prompting import feeling
-from daemon.process import Turn
 
 
 class OpenContext(OwnersWords):
     """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
-
-    def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
-        super().__init__(turn)
-        self.memory = memory
 
     async def interrupted(self) -> bool:
         """No: a stop ends the turn itself, and what was said meanwhile is heard by the next one."""

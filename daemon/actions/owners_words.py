@@ -1,16 +1,23 @@
-"""The owner's words, as an action may use them: texts, and short labels of them."""
+"""What an action is given anywhere: the owner's words (texts, and short labels of them), and what is new."""
 
 from __future__ import annotations
 
+from daemon.memory import WorkingMemory
+from daemon.mind.recall import fenced
 from daemon.mind.wording import LABELS, labels, worded
 from daemon.process import Turn
 
 
 class OwnersWords:
-    """They are those of this turn's begin, whatever the owner writes meanwhile."""
+    """They are those of this turn's begin, whatever the owner writes meanwhile.
 
-    def __init__(self, turn: Turn) -> None:
+    `shown` is what was found here before, shared by those that go on beside each other.
+    """
+
+    def __init__(self, turn: Turn, memory: WorkingMemory, shown: list[str] | None = None) -> None:
         self.turn = turn
+        self.memory = memory
+        self._shown = [] if shown is None else shown
         self._labels = labels(turn.text(LABELS))
 
     def words(self, name: str, **words: str) -> str:
@@ -20,3 +27,13 @@ class OwnersWords:
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
         return self._labels.get(meaning, meaning)
+
+    def is_new(self, text: str) -> bool:
+        """True if no action has come to this here, and it stands in no memory; from now on it has."""
+        told = fenced(text)
+        if any(text in one for one in self._shown) or any(
+            told in one.content for one in self.memory.memories
+        ):
+            return False
+        self._shown.append(text)
+        return True

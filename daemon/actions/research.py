@@ -22,11 +22,21 @@ async def research(
         str, Field(min_length=1, max_length=400), "a few words that stand in the text, in its language"
     ],
 ) -> str:
-    """Search the files that your owner gave you to know; the answer is lines of them, each with its path and
-    number.
+    """Search the files that your owner gave you to know; the answer is paragraphs of them that you have not
+    been shown yet, each line with its path and number.
     """
-    found = await library.search(query)
-    told = [found or run.label("nothing found")]
+    known = 0
+
+    def is_new(passage: str) -> bool:
+        nonlocal known
+        if run.is_new(passage):
+            return True
+        known += 1
+        return False
+
+    found = await library.search(query, is_new)
+    nothing = "nothing new found" if known else "nothing found"
+    told = [found or run.label(nothing)]
     unsearched = await library.unsearched(query if found else "")
     if unsearched:
         named = ", ".join(unsearched[:MOST_NAMED])

@@ -50,14 +50,13 @@ class Run(OwnersWords, Chooser):
         loops: int,
         role: Role = "speak",
     ) -> None:
-        super().__init__(turn)
+        super().__init__(turn, turn.memory)
         self.playbook = playbook
         self.role = role
         self._chooser: Role = "fast"
         if role == "expert":
             self._chooser = "expert"
         self._loops = loops
-        self.memory = turn.memory
         self.stopped = False
         self.spoke = False
         """Has it told them what it came to?"""
@@ -232,6 +231,7 @@ class Run(OwnersWords, Chooser):
         if isinstance(outcome, ISMResult | Finish):
             outcome = outcome.response
         if outcome and isinstance(outcome, str):
+            self._shown.append(outcome)
             self._findings.append(result_of(action, outcome))
 
     def doing(self, meaning: str) -> None:

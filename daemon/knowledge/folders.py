@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
-from io import StringIO
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
@@ -27,7 +26,10 @@ from typing import Self, TypeVar
 from daemon.errors import FileRefused
 from daemon.knowledge.folder_files import File, files
 from daemon.knowledge.folder_reading import ABSENT, content, whole
-from daemon.knowledge.index import TOKENS, indexed, question, shown
+from daemon.knowledge.index import TOKENS, indexed, question
+from daemon.knowledge.index import shown as unindexed
+from daemon.knowledge.passages import lines_of, passages
+from daemon.knowledge.passages import shown as passage_shown
 from daemon.printable import one_line
 
 MOST_FILES = 20_000
@@ -36,12 +38,15 @@ MOST_TEXT = 50_000_000
 ALIKE = 5
 """Paths that are named where one is none."""
 MEANT = " Is it one of these: {paths}?"
-LINES = 8
-LETTERS = 800
-"""How long a passage becomes: what is found, and shown, together."""
-LINE = 300
-"""Letters that are shown of one line."""
 HITS = 6
+"""Passages that a search comes to, at the most."""
+MOST_LETTERS = 8_000
+"""Letters of all of them together; one passage is always shown."""
+SHORT = 120
+"""Letters of what is shown again where it stands in another file, too."""
+COPY = "{path}:{line}: … (the same as {first})"
+MOST_LOOKED_AT = 200
+"""Passages of which the first new ones are shown."""
 
 SCHEMA = f"""
 create table file (path text primary key, stamp text, first integer, last integer, closed text);
@@ -58,7 +63,6 @@ MAY_NOT = "{path} (it cannot be opened: {why})"
 """The name of a path that we may not open."""
 BEYOND = "{path} and all after it (the folders hold more than can be searched)"
 WORD = re.compile(r"\w{3,}")
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 Found = TypeVar("Found")
 
@@ -97,9 +101,12 @@ class Folders:
         self._thread.shutdown(cancel_futures=True)
         self.database.close()
 
-    async def search(self, query: str) -> str:
-        """The passages that fit best, each line as `path:line: text`; empty if there are none."""
-        return await self.ask(partial(self._search, question(query)))
+    async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
+        """The passages that fit best and are new, each line as `path:line: text`; empty if there are none.
+
+        `is_new` is asked of one after the other, of two searches at once, too.
+        """
+        return await self.ask(partial(self._search, question(query), is_new))
 
     async def unsearched(self, query: str) -> Sequence[str]:
         """Paths of files of which a search sees nothing but the name: those that a word of the query names,
@@ -141,7 +148,7 @@ class Folders:
             return ()
         if b"\0" in data:
             return ()
-        return [*islice(_lines(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
+        return [*islice(lines_of(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
 
     def _load(self, path: str) -> bytes:
         called, _, _ = path.partition("/")
@@ -186,12 +193,25 @@ class Folders:
         for called, folder in self._folders.items():
             yield from files(folder, called)
 
-    def _search(self, asked: str) -> str:
+    def _search(self, asked: str, is_new: Callable[[str], bool]) -> str:
         if not asked:
             return ""
         self._refresh()
-        found = self.database.execute(FIND, (asked, HITS))
-        return "\n\n".join(_passage(*row) for row in found)
+        found: list[str] = []
+        places: dict[str, str] = {}
+        left = MOST_LETTERS
+        for path, line, text in self.database.execute(FIND, (asked, MOST_LOOKED_AT)).fetchall():
+            passage = passage_shown(path, line, unindexed(text))
+            if text in places and len(text) > SHORT:
+                passage = COPY.format(path=path, line=line, first=places[text])
+            if (found and len(passage) > left) or not is_new(passage):
+                continue
+            places.setdefault(text, f"{path}:{line}")
+            found.append(passage)
+            left -= len(passage)
+            if len(found) == HITS:
+                break
+        return "\n\n".join(found)
 
     def _refresh(self) -> None:
         """Take what changed since, and let go what is no longer there."""
@@ -277,34 +297,9 @@ def _take(database: Connection, file: File) -> None:
     [last] = database.execute(LAST).fetchone() or [0]
     body = file.text()
     parts = enumerate(passages(body), last + 1)
-    rows = [(row, file.path, text, line) for row, (line, text) in parts]
+    rows = [(row, file.path, indexed(text), line) for row, (line, text) in parts]
     database.executemany("insert into passage (rowid, path, text, line) values (?, ?, ?, ?)", rows)
     is_searched = body or not (file.size or file.closed)
     end = last + len(rows) if is_searched else None
     values = (file.path, file.stamp, last + 1, end, file.closed)
     database.execute("insert into file values (?, ?, ?, ?, ?)", values)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """The lines of a text, as they are counted everywhere."""
-    for line in StringIO(text, newline="\n"):
-        if line.endswith("\r\n"):
-            line = line[:-2]
-        yield CONTROL.sub(" ", line.removesuffix("\n"))
-
-
-def passages(text: str) -> Iterator[tuple[int, str]]:
-    """A text in parts that are found together: the number of the first line, and the lines."""
-    lines = [*_lines(text)]
-    start = 0
-    for end in range(1, len(lines) + 1):
-        part = "\n".join(lines[start:end])
-        if end - start == LINES or len(part) >= LETTERS or end == len(lines):
-            if part.strip():
-                yield start + 1, indexed(part)
-            start = end
-
-
-def _passage(path: str, line: int, text: str) -> str:
-    lines = enumerate(shown(text).split("\n"), line)
-    return "\n".join(f"{path}:{number}: {words[:LINE].rstrip()}" for number, words in lines if words.strip())

@@ -17,6 +17,9 @@ class Words:
     def label(self, meaning: str) -> str:
         return meaning
 
+    def is_new(self, text: str) -> bool:
+        return bool(text)
+
 
 RUN = cast(Run, Words())
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from daemon.knowledge.folder_files import MOST_BYTES, File
-from daemon.knowledge.folders import LETTERS, LINE, Folders
+from daemon.knowledge.folders import MOST_LETTERS, Folders
+from daemon.knowledge.passages import LONGEST
 from tests.attention import PATIENCE
 
 
@@ -176,8 +177,8 @@ async def test_what_is_found_has_an_end(docs: Path, library: Folders) -> None:
     (docs / "one-line").write_text("needle " * 10_000)
     (docs / "many").write_text(f"needle {'x' * 90}\n" * 1000)
     found = await library.search("needle")
-    assert max(map(len, found.split("\n"))) <= LINE + 100
-    assert len(found) <= 6 * (LETTERS + LINE + 8 * 20)
+    assert max(map(len, found.split("\n"))) <= LONGEST + 100
+    assert len(found) <= MOST_LETTERS
 
 
 async def test_what_is_too_much_is_left_out_and_said_once(

@@ -374,3 +374,18 @@ async def test_what_comes_while_an_owner_is_asked_waits_for_the_answer(stage: St
     await pressed(stage, "alice", "Continue")
     assert (await stage.answers(ALICE, ts))[1:] == ["1 and 2."]
     assert "It is 2." in prompts(stage)[-1]
+
+
+async def test_research_shows_nothing_twice_in_one_answer_or_the_next(stage: Stage, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "tea.md").write_text("Green tea wants 70 degrees.\n")
+    await stage.sleep()
+    await stage.wake(knowledge_dirs=(folder,))
+    both = "<Research><query>green tea</query></Research><Research><query>tea degrees</query></Research>"
+    again = "Once more. <Research><query>degrees</query></Research>"
+    thinks(stage, both, again, final("70 degrees."))
+    await stage.say("alice", ALICE, "How hot?")
+    results = [told for told in stage.entries("inner-message") if told.event.sender == "Research"]
+    found = sorted("70 degrees" in told.event.text for told in results)
+    assert found == [False, False, True]

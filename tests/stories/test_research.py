@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,45 @@ async def test_a_file_that_poses_as_an_instruction_stays_in_its_fence(stage: Sta
         for forged in ("<result", "</result", "<message", "</message", "< /Result"):
             assert forged not in inside, "nothing in it ends it or begins another"
     assert await stage.answers(ALICE, ts) == [ON_IT, FOUND]
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one answer", "one after the other"])
+async def test_two_queries_of_one_run_show_no_passage_twice(
+    stage: Stage, handbook: Path, at_once: bool
+) -> None:
+    for n in range(3):
+        (handbook / f"ferry-{n}.md").write_text(f"The night ferry number {n} has a timetable of its own.\n")
+    await deciding(stage, knowledge_dirs=(handbook,))
+    again = {"name": "Research", "args": {"query": "ferry number 2 timetable"}}
+    chosen = [choice(LOOK, again)] if at_once else [choice(LOOK), choice(again)]
+    answers(stage, turning(), *chosen, choice("Respond"), reply(FOUND))
+    await stage.say("alice", ALICE, ASKED)
+    seen = sent(stage, -1)[-1]
+    assert [seen.count(f"handbook/ferry-{n}.md:1: The night ferry") for n in range(3)] == [1, 1, 1]
+    assert "nothing new found" in seen
+
+
+async def test_a_second_run_that_does_not_see_the_first_is_shown_it_again(
+    stage: Stage, handbook: Path
+) -> None:
+    (handbook / "ferries.md").write_text(f"{LINE}\n")
+    await deciding(stage, knowledge_dirs=(handbook,))
+    for _ in range(2):
+        answers(stage, turning(), choice(LOOK), choice("Respond"), reply(FOUND))
+        await stage.say("alice", ALICE, ASKED)
+        assert LINE in sent(stage, -2)[-2]
+
+
+async def test_a_killed_run_shows_no_passage_twice_either(stage: Stage, handbook: Path) -> None:
+    (handbook / "ferries.md").write_text(f"{LINE}\n")
+    await deciding(stage, knowledge_dirs=(handbook,))
+    answers(stage, turning(), choice(LOOK))
+    stage.model.say(choice("Respond"), until=asyncio.Event(), asks="Choose")
+    ts = await stage.post("alice", ALICE, ASKED)
+    await stage.until(lambda: len(stage.model.requests) == 3)
+    await stage.sleep()
+    answers(stage, choice({"name": "Research", "args": {"query": "ferry"}}), choice("Respond"), reply(FOUND))
+    await stage.wake(knowledge_dirs=(handbook,))
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == [ON_IT, FOUND]
+    assert sent(stage, -1)[-1].count(f"handbook/ferries.md:1: {LINE}") == 1
