@@ -30,6 +30,8 @@ from daemon.ports import Library
 WEEK = 7
 MOST_BYTES = 100_000_000
 """Bytes of all files in the owner's folders that are read at once."""
+MOST_AT_ONCE = 300_000
+"""Characters in which a wrong place is set right while an answer comes; its notes were, in far more."""
 TOO_MUCH = "These files have more than {most} MB together: read them one after the other ({paths})."
 NO_FOLDERS = "There are no folders of the owner's here (KNOWLEDGE_DIRS)."
 NO_PATHS = "Name the paths of the files in the owner's folders that are to be read."
@@ -177,7 +179,7 @@ class Cited:
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        self._library = citing.Library(documents)
+        self._library = citing.Library(documents, most_corrected=MOST_AT_ONCE)
         self._closed = ""
         self._checked = ""
 

@@ -1,4 +1,6 @@
-"""Checks what an answer cites before it is said: the place exists, and holds the words that are quoted.
+"""Checks what an answer cites before it is said: the words that are quoted stand in the text, at that place.
+
+What stands there once, but at another place, is cited with that: models do not count lines well.
 
 A model is told to cite so: [report.txt:120 "the quoted words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"]
 or [https://team.slack.com/archives/C1/p17 "…"]; several in one bracket are parted by semicolons. A quotation
@@ -10,19 +12,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from daemon.documents.document import Document
+from daemon.documents.line_index import LineIndex
+from daemon.documents.numbered import BAR, without_numbers
 from daemon.documents.quotation import holds, normal
 from daemon.documents.seam import Seams
 
 NEAR = 1
-"""So many lines after its place a quotation may begin: programs count from 0, people from 1."""
+"""So many lines after its place a quotation may begin, and has that place: programs count from 0."""
 RUN = 4
 """So many lines after its place a quotation may run on."""
 MOST_LINES = 200
 """Lines that one citation may name."""
 LONGEST_PASSAGE = 200_000
 """Characters of a passage that are looked through: a file may be one line."""
+MOST_CORRECTED = 20_000_000
+"""Characters of the documents in which a quotation is looked for that does not stand at its place."""
 MOST_SEARCHED = 100_000_000
 """Characters that are looked through for all citations of an answer; those after that do not hold."""
 ROUNDS = 4
@@ -35,7 +42,9 @@ END = re.compile(rf"[{CLOSE}]\s?([\];,])")
 LINES = re.compile(r"(.+?)(?::l?|#l|,? lines? )(\d+)(?:[-\u2013]l?(\d+))?")
 PAGE = re.compile(r"(.+?),? (?:p|pp|page|pages)\.? ?(\d+)(?:[-\u2013]\d+)?")
 LINK = re.compile(r"https?://\S+")
-AROUND = " <>,:-\u2013"
+NAMELESS = "context"
+"""How a text is called that a reading was given without a name: a part of any of the documents."""
+AROUND = f" <>,:-\u2013{BAR}"
 """What may stand around the name of a place."""
 TARGET = re.compile(r"\([^()\s]{0,500}\)")
 """What makes a link of the bracket before it."""
@@ -57,6 +66,13 @@ class Citation:
     head: str
     quote: str
     raw: str
+
+    def at(self, place: str) -> str:
+        """How it is written with this place, and without the numbers of lines that were copied with them."""
+        marks = self.raw[len(self.head) :].replace(self.quote, without_numbers(self.quote))
+        if _key(place) == _key(self.head):
+            return self.head.replace(BAR, "") + marks
+        return f"{place} {marks}"
 
 
 def check(text: str, documents: Sequence[Document]) -> Checked:
@@ -89,7 +105,7 @@ def _once(text: str, library: Library) -> Checked:
     at = held = dropped = 0
     for start, bound in zip(starts, bounds, strict=False):
         found, end = _bracket(text, start, bound, library)
-        good = [one.raw for one in found if library.holds(one)]
+        good = [right for one in found if (right := library.corrected(one))]
         kept.add(text[at : start.start()])
         at = end
         held += len(good)
@@ -140,9 +156,13 @@ def _end_of_unclosed(text: str, since: int, bound: int) -> int:
 
 
 class Library:
-    """The documents that may be cited, by the names of their places. For one answer."""
+    """The documents that may be cited, by the names of their places. For one answer.
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    Quotations at a wrong place are looked for in so many characters of them (`most_corrected`).
+    """
+
+    def __init__(self, documents: Sequence[Document], most_corrected: int = MOST_CORRECTED) -> None:
+        self._documents = documents
         self._named: dict[str, list[Document]] = {}
         self._parts: dict[str, list[tuple[Document, int]]] = {}
         for document in documents:
@@ -151,8 +171,10 @@ class Library:
                 self._parts.setdefault(_key(part.name), []).append((document, number))
         self._left = MOST_SEARCHED
         self._passages: dict[tuple[int, int, int], str] = {}
-        self._held: dict[tuple[str, str], bool] = {}
+        self._places: dict[tuple[str, str], str] = {}
         """What was looked up already, and is not again in the next round."""
+        self._indexed: dict[int, LineIndex] = {}
+        self._left_to_index = most_corrected
 
     def is_cited(self, head: str, *, quoted: bool) -> bool:
         """Whether a bracket that begins so cites something, rightly or wrongly."""
@@ -164,30 +186,60 @@ class Library:
         place = LINES.fullmatch(key) or PAGE.fullmatch(key) or LINK.fullmatch(key)
         return known or place is not None or key in self._named
 
-    def holds(self, citation: Citation) -> bool:
-        """Whether the place exists, and holds the words."""
-        known = (_key(citation.head), citation.quote)
-        if known not in self._held:
-            self._held[known] = self._is_held(*known)
-        return self._held[known]
+    def corrected(self, citation: Citation) -> str:
+        """The citation, at the right place where the words stand at another; empty: it does not hold."""
+        key, quote = _key(citation.head), without_numbers(citation.quote)
+        if (key, quote) not in self._places:
+            self._places[key, quote] = self._place(key, quote)
+        place = self._places[key, quote]
+        return place and citation.at(place)
 
-    def _is_held(self, key: str, quote: str) -> bool:
-        for passage, begins in self._found(key):
+    def _place(self, key: str, quote: str) -> str:
+        """The place at which these words stand: the given one, or the only one; empty where there is none."""
+        for place, passage, begins in self._found(key):
             if self._afford(len(passage)) and holds(passage, quote, begins):
-                return True
-        return False
+                return place
+        found: list[str] = []
+        for document in self._meant(key):
+            found += [document.place(line) for line in self._lines(document, quote)]
+            if len(found) > 1:
+                return ""
+        return "".join(found)
 
-    def _found(self, key: str) -> Iterator[tuple[str, int]]:
-        """The passages of this name, each with where in it the quotation has to begin."""
+    def _meant(self, key: str) -> Sequence[Document]:
+        """The documents in one of which a quotation is looked for that does not stand at this place."""
+        place = LINES.match(key) or PAGE.match(key)
+        name = place[1] if place else key
+        if name == NAMELESS:
+            return self._documents
+        parts = [document for document, _ in self._parts.get(key, ())]
+        return self._named.get(name) or parts
+
+    def _lines(self, document: Document, quote: str) -> Sequence[int]:
+        """The first two lines in which these words begin, wherever; none in what is too long to be looked
+        through."""
+        known = id(document)
+        if known not in self._indexed:
+            if len(document.text) > self._left_to_index:
+                return ()
+            self._left_to_index -= len(document.text)
+            self._indexed[known] = LineIndex(document)
+        return [*islice(self._indexed[known].lines_with(quote, RUN), 2)]
+
+    def _found(self, key: str) -> Iterator[tuple[str, str, int]]:
+        """The passages of this name: each with its place, and where in it the quotation has to begin."""
         page = PAGE.fullmatch(key)
-        if page:
-            yield from self._of_part(f"{page[1]} p.{int(page[2])}")
-        else:
-            yield from self._of_part(key)
+        named = f"{page[1]} p.{int(page[2])}" if page else key
+        for passage, begins in self._of_part(named):
+            yield key, passage, begins
         lines = LINES.fullmatch(key)
         if lines:
-            last = lines[3] or lines[2]
-            yield from self._of_lines(lines[1], int(lines[2]), int(last))
+            first, last = int(lines[2]), int(lines[3] or lines[2])
+            for passage, begins in self._of_lines(lines[1], first, last):
+                yield key, passage, begins
+            for document in self._named.get(lines[1], ()):
+                for passage, begins in self._of_lines(lines[1], last + NEAR, last + NEAR):
+                    yield f"{document.name}:{last + NEAR}", passage, begins
 
     def _of_part(self, key: str) -> Iterator[tuple[str, int]]:
         """A message, or a page: a quotation may run on into the next one."""
@@ -205,7 +257,7 @@ class Library:
             return
         last = min(last, first + MOST_LINES)
         for document in self._named.get(name, ()):
-            own = self._normal(document, first, last + NEAR)
+            own = self._normal(document, first, last)
             yield self._normal(document, first, last + RUN), len(own)
 
     def _normal(self, document: Document, first: int, last: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from daemon.engine.writable import in_form
 
@@ -43,16 +44,33 @@ def holds(passage: str, quote: str, begins: int) -> bool:
 
     What quotes no letter and no digit quotes nothing.
     """
-    if len(quote) > LONGEST_QUOTE:
-        return False
-    parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal(quote))]
-    parts = [part for part in parts if LETTER.search(part)]
+    parts = _parts(quote)
     at = 0
     for number, part in enumerate(parts):
         at = _after(passage, part, at)
         if at < 0 or (number == 0 and at - len(part) >= begins):
             return False
     return bool(parts)
+
+
+def beginnings(passage: str, quote: str) -> Iterator[int]:
+    """Where the first part of this quotation stands in a normal passage, each time, up to a bound."""
+    at = 0
+    for first in _parts(quote)[:1]:
+        for _ in range(MOST_TRIES):
+            end = _after(passage, first, at)
+            if end < 0:
+                return
+            yield end - len(first)
+            at = end
+
+
+def _parts(quote: str) -> list[str]:
+    """What a quotation has between its ellipses, as it is compared; none where it quotes nothing."""
+    if len(quote) > LONGEST_QUOTE:
+        return []
+    parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal(quote))]
+    return [part for part in parts if LETTER.search(part)]
 
 
 def _after(passage: str, part: str, at: int) -> int:

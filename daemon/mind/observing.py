@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from daemon.documents.numbered import numbered
 from daemon.environment import Execution
 
 MOST = 8_000
@@ -169,18 +170,22 @@ def characters(part: Any) -> int:
     return size
 
 
-def as_text(context: Any, depth: int = 0) -> str:
-    """A whole context as one text: its parts one after the other, each under its name."""
+def as_text(context: Any) -> str:
+    """A whole context as one text: its parts one after the other, each with its name and numbered lines."""
+    return _as_text(context, 0)
+
+
+def _as_text(context: Any, depth: int) -> str:
     if isinstance(context, str):
-        return context
+        return numbered(context)
     if isinstance(context, Mapping) and depth < DEEPEST:
-        parts = [f"{plainly(name)}:\n{as_text(part, depth + 1)}" for name, part in context.items()]
+        parts = [f"{plainly(name)}:\n{_as_text(part, depth + 1)}" for name, part in context.items()]
         return "\n\n".join(parts)
     if isinstance(context, list | tuple) and depth < DEEPEST:
-        return "\n\n".join(as_text(part, depth + 1) for part in context)
+        return "\n\n".join(_as_text(part, depth + 1) for part in context)
     return written_out(context)
 
 
 def is_short(context: Any, most: int) -> bool:
-    """Has the whole of it fewer characters than this, names and all?"""
+    """Has the whole of it fewer characters than this, names, numbers and all?"""
     return characters(context) < most and len(as_text(context)) < most

@@ -129,5 +129,6 @@ PROCESS = MentalProcess(
         "prompts/reading/again": Words(),
         "prompts/reading/unfinished": Words(),
         "prompts/reading/short": Words({"context", "question"}, "context"),
+        "prompts/reading/window": Words({"own", "asked"}),
     },
 )

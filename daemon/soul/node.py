@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from daemon.documents.numbered import numbered
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, only
 from daemon.engine.exceptions import Unavailable
@@ -35,6 +36,8 @@ LETTERS = 4
 """Characters to a token, about."""
 WHOLE = 2
 """What is read in one call may take this part of a prompt (a half): the rest is for the question."""
+WINDOW = f"{TEXTS}window"
+"""The text that tells how much the models take; executions that began before there was one are not told."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 
@@ -75,12 +78,22 @@ class ReadingNode:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
             most = self._reader.readings.longest(self._reader.readings.model(self._depth)) // WHOLE
             short = whole and is_short(context, min(self.limits.threshold * LETTERS, most))
-            told = shape(context)
+            told = f"{shape(context)}{self._windows()}"
             if short:
                 told = as_text(context)
             return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
 
         return await self._ctx.step("reading", question, began, ReadingBegan)
+
+    def _windows(self) -> str:
+        """How much the models take that a cell can ask, in the owner's words, if there are any."""
+        if not self._voice.began_with(WINDOW):
+            return ""
+        readings = self._reader.readings
+        deeper = readings.model(self._depth + 1)
+        sizes = {"own": readings.model(self._depth), "asked": deeper}
+        words = {name: f"{_rounded(readings.longest(model)):,}" for name, model in sizes.items()}
+        return "\n\n" + fill(self._voice.text(WINDOW), **words)
 
     async def _there(self) -> Any:
         """The context, which is brought once it is needed."""
@@ -170,6 +183,7 @@ class ReadingNode:
             "SUBMIT": self._notebook.gives,
             "FINAL_VAR": self._notebook.gives_variable,
             "SHOW_VARS": self._notebook.show_variables,
+            "numbered": _numbered,
         }
 
     async def _llm_query(self, prompt: object, model: str | None = None) -> str:
@@ -219,6 +233,13 @@ class ReadingNode:
         return _told(ended.event)
 
 
+def _rounded(size: int) -> int:
+    """A size in two digits, so that nobody takes it for exact; no larger than it is."""
+    digits = max(len(str(size)) - 2, 0)
+    unit = int(10**digits)
+    return size // unit * unit
+
+
 def _told(ended: ReadingEnded) -> str:
     """What a cell is told of the reading that it called."""
     if not ended.answer or ended.reason == "unreadable":
@@ -237,6 +258,15 @@ def _load_of(question: str, context: Any) -> Load:
         return context
 
     return load
+
+
+async def _numbered(text: object, first: object = 1) -> str:
+    """The lines of a text with their numbers, from `first` on; a list is taken for lines."""
+    if isinstance(text, list | tuple):
+        text = "\n".join(map(_as_prompt, text))
+    if not isinstance(first, int):
+        raise CallError("numbered takes a text, and the number of its first line")
+    return numbered(_as_prompt(text), first)
 
 
 def _as_prompt(prompt: object) -> str:

@@ -31,6 +31,8 @@ HEADER = re.compile(
     re.X,
 )
 """Where a part of a text begins: a line with its name."""
+NUMBER = re.compile("^\\d+\u2502 ?", re.M)
+"""Stands before each line of a text that is read in one go."""
 PLACE = re.compile(
     r"\b(?:this|the|our|all|whole|entire|dieser?|dem|den|im)\s+(?:thread|channel|kanal)\b|(?<!\S)#[a-z][\w-]+",
     re.I,
@@ -67,6 +69,7 @@ def read_on(body: Body) -> str:
         return _round(body, _within("question", first))
     if len(body["messages"]) == 1 and first.rstrip().endswith("\n</question>"):
         text, question = _within("text", first), _within("question", first)
+        text = NUMBER.sub("", text)
         if text:
             return _plainly(_parts(text), question)
     return ""
@@ -168,13 +171,8 @@ def _failed(seen: str) -> str:
 
 
 def final(answer: str) -> str:
-    """A final answer, in the form that ends a reading; in quotes, where a bracket would end it too soon."""
-    open_brackets = 0
-    for letter in answer:
-        open_brackets += {"(": 1, ")": -1}.get(letter, 0)
-        if open_brackets < 0:
-            return f"FINAL({answer!r})"
-    return f"FINAL({answer})"
+    """The block that gives a final answer."""
+    return f"```repl\nFINAL({answer!r})\n```"
 
 
 def _plainly(parts: dict[str, str], question: str) -> str:

@@ -204,5 +204,5 @@ def test_a_final_answer_that_is_data_can_be_read_as_such() -> None:
 
 def test_a_whole_context_as_a_text_has_its_names() -> None:
     assert as_text({"a.txt": "one", "more": ["two", {"deep": "three"}]}) == (
-        "a.txt:\none\n\nmore:\ntwo\n\ndeep:\nthree"
+        "a.txt:\n1│ one\n\nmore:\n1│ two\n\ndeep:\n1│ three"
     )

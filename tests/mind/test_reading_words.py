@@ -58,4 +58,5 @@ def test_a_shape_stays_small_whatever_the_names() -> None:
 
 
 def test_a_whole_context_is_told_part_by_part() -> None:
-    assert as_text({"a.txt": "one", "b.txt": ["two", "three"]}) == "a.txt:\none\n\nb.txt:\ntwo\n\nthree"
+    told = as_text({"a.txt": "one\n\nmore\n", "b.txt": ["two", "three"]})
+    assert told == "a.txt:\n1│ one\n2│ \n3│ more\n\nb.txt:\n1│ two\n\n1│ three"

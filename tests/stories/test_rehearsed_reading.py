@@ -41,9 +41,10 @@ async def test_a_long_file_is_read_by_one_cell_and_the_answer_cites_it(stage: St
     assert answer.startswith("28 of 2,000 lines in log.txt hold “ferry”.")
     assert '[log.txt:70 "day 70: the ferry left late, which costs money"]' in answer
     assert answer.endswith("I looked for these words alone, in singular and plural.")
-    [code] = cells(stage)
+    [code, final] = cells(stage)
     assert "ferry" in code
-    assert [entry.event.failed for entry in stage.entries("cell-ran")] == [False]
+    assert final.startswith("FINAL(")
+    assert [entry.event.failed for entry in stage.entries("cell-ran")] == [False, False]
     assert endings(stage) == [("answered", False)]
     assert not any("day 1234" in text for text in stage.asked()), "the text itself is in no prompt"
     assert stage.entries("turn-ended")[-1].event.process == "conversation"
@@ -175,4 +176,4 @@ async def test_a_hostile_question_over_a_hostile_file_ends_in_an_honest_answer(
     assert "900 lines" in answer
     assert answer.endswith("in singular and plural.")
     assert endings(stage) == [("answered", False)]
-    assert [entry.event.failed for entry in stage.entries("cell-ran")] == [False]
+    assert [entry.event.failed for entry in stage.entries("cell-ran")] == [False, False]
