@@ -42,7 +42,7 @@ Job = Callable[[Turn], Awaitable[None]]
 
 
 class Deeds:
-    """What one answer asks to be done. `words` are the owner's, by their meaning."""
+    """What one answer asks to be done. `words` are the owner's, by their meaning; `explanations` by tag."""
 
     def __init__(
         self,
@@ -50,8 +50,10 @@ class Deeds:
         memory: WorkingMemory,
         definitions: Sequence[Definition],
         words: Mapping[str, str],
+        explanations: Mapping[str, str],
     ) -> None:
         self._turn = turn
+        self._explanations = explanations
         self._definitions = {one.name: one for one in definitions}
         self._words = words
         self.memory = memory
@@ -60,6 +62,8 @@ class Deeds:
         """Was anything told to the thread, so that it is called again?"""
         self.waits = False
         """Was anything begun that will tell it something later?"""
+        self.explained: list[str] = []
+        """The tags that it was told how to write."""
         self._shown: list[str] = []
         """What its actions found."""
 
@@ -131,6 +135,19 @@ class Deeds:
                 await self._cancel_timer(payload)
             case payloads.CLEAR_CONTEXT:
                 await self._clear_context(payload)
+            case payloads.EXPLAIN:
+                await self._explain(payload)
+
+    async def _explain(self, payload: Payload) -> None:
+        """How a tag is written, as the owner put it."""
+        tag = (_attribute(payload, "tag") or payload.text).strip(" <>/")
+        self.explained.append(tag)
+        if tag in self._explanations:
+            text = f'<system-note code="explained">\n{self._explanations[tag]}\n</system-note>'
+        else:
+            known = f"{self._said('no such tag, only')} {', '.join(self._explanations)}."
+            text = element("system-note", known, code="no-such-tag")
+        await self.note(text)
 
     async def _spawn(self, payload: Payload) -> None:
         """One branch, which is confirmed before anything stands in it."""

@@ -189,11 +189,17 @@ class PromptShortened(StepEvent):
 class Planned(StepEvent):
     """A plan as the journal tells it: until what it holds, and its steps, each a text and a state.
 
-    A state is "open", "done" or "cancelled".
+    A state is "open", "done" or "cancelled". People see its `title`, the soul keeps the `condition`.
     """
 
     condition: str
     steps: tuple[tuple[str, str], ...] = ()
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """What people see above it: where the soul gave it no title, its condition."""
+        return self.title or self.condition
 
     @property
     def done(self) -> int:
@@ -211,12 +217,12 @@ class Planned(StepEvent):
         return [text for text, state in self.steps if state != "open"]
 
     def line(self) -> str:
-        return f"{self.done}/{len(self.steps)}: {self.condition}"
+        return f"{self.done}/{len(self.steps)}: {self.heading}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanMade(Planned):
-    """The plan of a thread from now on: until what it holds, and its steps, each a text and a state."""
+    """The plan of a thread from now on: until what it holds, what people see above it, and its steps."""
 
     kind = "plan"
 

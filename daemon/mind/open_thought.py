@@ -278,8 +278,8 @@ def last_plan(parsed: Parsed) -> PlanMade | None:
             done = child.attributes.get("done", "false").strip().casefold()
             states = (state for state, words in CLOSED.items() if done in words)
             steps.append((child.text, next(states, "open")))
-    condition = written[-1].attributes.get("condition", "").strip()
-    return PlanMade(condition=condition, steps=tuple(steps))
+    condition, title = (written[-1].attributes.get(name, "").strip() for name in ("condition", "title"))
+    return PlanMade(condition=condition, title=title, steps=tuple(steps))
 
 
 def advances(plan: PlanMade, before: Sequence[PlanMade]) -> bool:

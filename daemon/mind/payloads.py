@@ -23,7 +23,8 @@ from daemon.mind.xml_text import attributes_of, decoded, writable
 THOUGHT = "thought"
 TODO_UNTIL, SPAWN_THREAD, FAN_OUT = "todo-until", "spawn-thread", "fan-out"
 SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT = "send", "set-timer", "cancel-timer", "clear-context"
-ROOTS = (THOUGHT, TODO_UNTIL, SPAWN_THREAD, FAN_OUT, SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT)
+EXPLAIN = "explain"
+ROOTS = (THOUGHT, TODO_UNTIL, SPAWN_THREAD, FAN_OUT, SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT, EXPLAIN)
 """What the soul may write, besides its own two tags and the actions that are offered."""
 PARTS = {TODO_UNTIL: "step", SPAWN_THREAD: "initial-payload", FAN_OUT: "item"}
 """What these hold; words beside it are only words."""

@@ -256,6 +256,13 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.strip()
 
 
+def sections_of(text: str) -> dict[str, str]:
+    """The parts of a text by their headings (`## heading`); what stands above the first one is a note."""
+    _, *parts = f"\n{text}".split("\n## ")
+    named = [part.partition("\n") for part in parts]
+    return {name.strip(): words.strip() for name, _, words in named}
+
+
 def buttons(text: str, yes: str, no: str) -> tuple[Choice, Choice]:
     """The two buttons under a question whose answers are these, as this file of labels calls them."""
     known = labels(text)

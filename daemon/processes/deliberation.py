@@ -26,11 +26,22 @@ from daemon.mind.asking_model import (
 )
 from daemon.mind.consent import at_bound, consent, day_of, named
 from daemon.mind.open_thought import Thinking, Thought, advances, last_plan
-from daemon.mind.payloads import ROOTS, THOUGHT, TODO_UNTIL, Fault, Parsed, Payload, element, parse, slug_of
+from daemon.mind.payloads import (
+    EXPLAIN,
+    ROOTS,
+    THOUGHT,
+    TODO_UNTIL,
+    Fault,
+    Parsed,
+    Payload,
+    element,
+    parse,
+    slug_of,
+)
 from daemon.mind.playbook import PLAYBOOKS, playbook
 from daemon.mind.recall import remember
 from daemon.mind.stagnation import repeats
-from daemon.mind.wording import SOUL, labels, name_of, worded
+from daemon.mind.wording import SOUL, labels, name_of, sections_of, worded
 from daemon.process import MentalProcess, Speech, Transition, Turn, Words
 
 NAME = "deliberation"
@@ -45,6 +56,8 @@ IN_THREAD = "prompts/open/thread"
 """The text that names the thread; executions that were begun before there was one have not been told it."""
 BRANCH = "prompts/open/branch"
 """The text that tells a branch that it is one; those that were begun before there was one are not told."""
+TAGS = "prompts/open/tags"
+"""The text that explains each tag; executions that began before there was one have been told it all."""
 FEW = 3
 """So many are few."""
 MOST_STEPS = 50
@@ -141,7 +154,14 @@ class _Round:
         return deeds.memory
 
     def _deeds(self, memory: WorkingMemory) -> Deeds:
-        return Deeds(self._turn, memory, self._definitions, self._words)
+        return Deeds(self._turn, memory, self._definitions, self._words, self._explanations())
+
+    def _explanations(self) -> Mapping[str, str]:
+        """How each tag is written, in the owner's words; of an action what it takes."""
+        found: dict[str, str] = {}
+        if self._turn.began_with(TAGS):
+            found |= sections_of(self._turn.text(TAGS))
+        return found | {one.name: _described([one]) for one in self._definitions}
 
     async def _meets_first(self, limited: Limited) -> bool:
         """Did nothing else that came of the same words meet this bound? Else an owner is asked, or people
@@ -260,10 +280,12 @@ class _Round:
         await speech.settle()
         await deeds.carry_out(self._wishes(thought))
         await self._call_itself(thought, deeds)
+        if deeds.explained and not deeds.called:
+            await self._go_on(", ".join(f"<{EXPLAIN}> {tag}" for tag in deeds.explained), deeds)
         if deeds.called or deeds.waits or unreadable or self._turn.tree.waits:
             return deeds.memory
         if plan and advances(plan, self._turn.plans()):
-            await self._go_on(plan.line(), deeds)
+            await self._go_on(f"{plan.done}/{len(plan.steps)}: {plan.condition}", deeds)
             return deeds.memory
         return await self._remarked("empty", {"empty"}, deeds)
 
@@ -412,10 +434,12 @@ def _described(definitions: Sequence[Definition]) -> str:
     """The actions that may be called, a line each."""
     lines = []
     for one in definitions:
-        inside = ""
-        for name, what in one.schema.get("properties", {}).items():
-            inside += f"<{name}>{what.get('description', name)}</{name}>"
-        lines.append(f"- `<{one.name}>{inside}</{one.name}>`: {one.description}")
+        inside = [
+            f"`<{name}>` ({what.get('description', name)})"
+            for name, what in one.schema.get("properties", {}).items()
+        ]
+        within = f" Inside it: {', '.join(inside)}." if inside else ""
+        lines.append(f"- `<{one.name}>`: {one.description}{within}")
     return "\n".join(lines)
 
 
@@ -435,6 +459,7 @@ PROCESS = MentalProcess(
         ASKED: Words({"name"}),
         BRANCH: Words({"parent", "self", "final", "name"}, "parent"),
         IN_THREAD: Words({"thread", "name"}, "thread"),
+        TAGS: Words(None),
         "prompts/open/high": CAPACITY,
         "prompts/open/medium": CAPACITY,
         "prompts/open/low": CAPACITY,

@@ -27,19 +27,19 @@ OPEN = "○"
 
 def checklist(plan: Planned) -> dict[str, Any]:
     """The content of a message that shows this plan, for chat.postMessage and chat.update."""
-    condition = _line(plan.condition, HEADER)
+    heading = _line(plan.heading, HEADER)
     figures = f"{plan.done}/{len(plan.steps)}"
     blocks: list[dict[str, Any]] = []
-    if condition:
-        blocks.append({"type": "header", "text": {"type": "plain_text", "text": condition}})
+    if heading:
+        blocks.append({"type": "header", "text": {"type": "plain_text", "text": heading}})
     blocks += [{"type": "section", "text": _mrkdwn(text)} for text in _sections(_lines(plan))]
     blocks.append({"type": "context", "elements": [_mrkdwn(figures)]})
-    return {"text": escaped(f"{figures} {condition}".strip()), "blocks": blocks}
+    return {"text": escaped(f"{figures} {heading}".strip()), "blocks": blocks}
 
 
 def in_plain_text(plan: Planned) -> dict[str, Any]:
     """The same without blocks, as far as the text of a message goes that is rewritten."""
-    head = escaped(f"{plan.done}/{len(plan.steps)} {_line(plan.condition, HEADER)}".strip())
+    head = escaped(f"{plan.done}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
     lines = [head, *_lines(plan)]
     while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
         del lines[-1]

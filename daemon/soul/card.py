@@ -28,11 +28,11 @@ Look = Callable[[Scope, Entry[CardBegan]], Awaitable[str | None]]
 async def show(scope: Scope, plan: Planned) -> None:
     """The card shows this plan from now on, whether it is posted for that or changes."""
     key = scope.ctx.key("card")
-    asked = fingerprint("card", plan.condition, plan.steps)
+    asked = fingerprint("card", *_reads(plan))
     intent: Entry[CardBegan] | None = scope.ctx.read(key, asked)
     if intent is None:
         scope.ctx.goes_live(key)
-        began = CardBegan(condition=plan.condition, steps=plan.steps, fingerprint=asked)
+        began = CardBegan(condition=plan.condition, steps=plan.steps, title=plan.title, fingerprint=asked)
         intent = await scope.execution.append(began, key)
     if not scope.ctx.read(part(key, RECEIPT)):
         await _end(scope, intent, _put)
@@ -56,7 +56,7 @@ async def _end(scope: Scope, intent: Entry[CardBegan], look: Look) -> None:
     plan = intent.event
     receipt: CardShown | CardMissed = CardMissed(why=why)
     if ts:
-        receipt = CardShown(ts=ts, condition=plan.condition, steps=plan.steps)
+        receipt = CardShown(ts=ts, condition=plan.condition, steps=plan.steps, title=plan.title)
     key = part(intent.key, RECEIPT)
     await scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
 
@@ -78,7 +78,7 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
     doubtful = _doubtful(scope, intent, since)
     if doubtful:
         ts = await _find(scope, *doubtful) or ts
-    elif ts and _reads(shown[-1]) == _reads(intent):
+    elif ts and _reads(shown[-1].event) == _reads(intent.event):
         return ts
     if ts:
         try:
@@ -89,8 +89,9 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
     return await speaker.card(thread, None, intent.event, intent.key, scope.hold)
 
 
-def _reads(plan: Entry[CardBegan | CardShown]) -> tuple[Any, Any]:
-    return plan.event.condition, plan.event.steps
+def _reads(plan: Planned) -> tuple[Any, ...]:
+    """What a card of this plan shows."""
+    return plan.heading, plan.steps
 
 
 def _doubtful(scope: Scope, intent: Entry[CardBegan], since: int) -> Sequence[Entry[CardBegan]]:

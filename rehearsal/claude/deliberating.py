@@ -209,7 +209,7 @@ def _wait(course: Course) -> str:
 
 
 def _plan(course: Course, *, ended: bool = False) -> str:
-    lines = [f'<todo-until condition="{course.task.goal}">']
+    lines = [f'<todo-until title="{course.task.goal}" condition="each part has an answer">']
     for number, part in enumerate(course.task.parts):
         state = "cancelled" if ended else "false"
         if course.answers.get(number):

@@ -11,7 +11,7 @@ import { commandAbout, commandWords, reflexWords, SAID, statusWord, thoughtIn, t
 import { shortly } from "./names.js";
 import { fruitless, readingEnd, trouble, turnEnd } from "./outcomes.js";
 import { openedPlace } from "./place_names.js";
-import { progress } from "./plan.js";
+import { heading, progress } from "./plan.js";
 import { freely, isOpen, manner, sections } from "./sections.js";
 
 const seqs = (list) => (list ?? []).map((seq) => `#${seq}`).join(", ");
@@ -174,7 +174,7 @@ function answered({ value, text, by }) {
   return value || text ? event("has an answer", quote("heard", text || value)) : step("goes on", by ? ["after ", called(by)] : "unanswered");
 }
 
-const planned = (plan) => `${progress(plan)} ${plan.condition}`;
+const planned = (plan) => `${progress(plan)} ${heading(plan)}`;
 
 const marks = ({ sender, status, code }) => [sender, status, code].filter(Boolean).map(chip);
 

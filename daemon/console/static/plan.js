@@ -8,6 +8,9 @@ const done = ({ steps }) => steps.filter(([, state]) => state === "done").length
 /** How many steps are done, of how many: `2/3`. */
 export const progress = (plan) => `${done(plan)}/${plan.steps.length}`;
 
+/** What people see above it: where the soul gave it no title, until what it holds. */
+export const heading = (plan) => plan.title || plan.condition;
+
 /** `open`: are its steps shown? */
 export function planView(plan, open) {
   const share = done(plan) / (plan.steps.length || 1);
@@ -18,7 +21,7 @@ export function planView(plan, open) {
       "summary",
       {},
       el("b", {}, "Plan"),
-      el("span", { className: "until" }, plan.condition),
+      el("span", { className: "until", title: plan.condition }, heading(plan)),
       el("span", { className: "progress" }, progress(plan)),
     ),
     el("div", { className: "bar", "aria-hidden": "true" }, el("i", { style: { width: `${100 * share}%` } })),
