@@ -14,15 +14,15 @@ FORM = "form"
 """What follows the core: what the soul can do, and how it answers. A chooser of actions is not shown it."""
 DEFAULT = "default"
 TICK = (
-    "llm_memory",
     "llm_recent_responses",
     "process_log",
     "records",
     "notes",
     "settings",
+    "llm_memory",
     "anti_stagnation",
 )
-"""The contexts of a tick of the inner life, from stable to volatile."""
+"""The contexts of a tick of the inner life, in the order in which they are numbered."""
 TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
 """Regions that change from call to call; they stand after the conversation, in this order."""
 ORDER = (CORE, FORM, DEFAULT, *TRAILING)

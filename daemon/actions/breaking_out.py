@@ -88,7 +88,7 @@ class BreakingOut:
             diary=_things(far),
             tasks=_things(notebook),
             neighbours=now.neighbours,
-            owners=now.owners,
+            owners=self.contexts.owners(),
             owner_asked=state.log.owner_asked,
         )
 

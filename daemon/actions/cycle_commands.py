@@ -39,7 +39,7 @@ class Pause(Strict):
 
 
 class Idle(Strict):
-    """Until what: any of these is enough."""
+    """Until what: any of these is enough; without any, until a note comes or a process ends."""
 
     processes: list[int] = Field(
         default_factory=list, description="until one of these processes ends", max_length=50
@@ -66,9 +66,10 @@ async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
 
 def _idle(log: ProcessLog) -> Perform:
     async def idle(tick: Tick, args: Idle) -> Done:
-        if not args.processes and args.notes is None and args.seconds is None:
-            raise Refused("Nothing would ever wake you. Name processes, notes or seconds.")
         await log.update()
+        if not args.processes and args.notes is None and args.seconds is None:
+            running = [one.id for one in log.all() if not one.ended]
+            return Done(text="You slept.", shows=running)
         knows = tick.views.knowing(tick.view)
         known = {one.id for one in log.all() if knows(one.view, one.id)}
         unknown = [id for id in args.processes if id not in known]
@@ -106,7 +107,8 @@ def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
         command("cycle.pause", "Set how long the pause between two ticks is.", pause, Pause),
         command(
             "cycle.idle",
-            "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over.",
+            "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over; without"
+            " arguments, until something comes. First you see what you asked for in the same answer.",
             _idle(log),
             Idle,
         ),

@@ -1,10 +1,8 @@
-"""Checks what an answer cites before it is said: the words that are quoted stand in the text, at that place.
-
-What stands there once, but at another place, is cited with that: models do not count lines well.
+"""Checks what an answer cites before it is said: the quoted words stand in the text, at that place.
 
 A model is told to cite so: [report.txt:120 "the quoted words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"]
 or [https://team.slack.com/archives/C1/p17 "…"]; several in one bracket are parted by semicolons. A quotation
-may leave out words by "…", and run on into the lines after its place.
+may leave out words by "…", and run on. What stands there once, at another place, is cited with that.
 """
 
 from __future__ import annotations

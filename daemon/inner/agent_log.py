@@ -43,7 +43,7 @@ class Settings:
     """How its cycle goes on: what the soul set itself, and what holds where it set nothing."""
 
     responses: Setting = Setting(value=RESPONSES)
-    mode: Setting = Setting(value="manual")
+    mode: Setting = Setting(value="auto")
     filter: Setting = Setting(value={})
     pause: Setting = Setting(value=None)
 

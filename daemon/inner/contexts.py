@@ -1,4 +1,4 @@
-"""What a tick is shown: the seed's seven contexts, each a region of working memory, from stable to volatile.
+"""What a tick is shown: the seed's seven contexts, each a region of working memory, in the seed's order.
 
 Only what may be known in the tick's view is in them. It reads the state as of the tick's begin, and collects
 in `saw` the entries whose words it showed.
@@ -76,18 +76,22 @@ class Contexts:
     def regions(self) -> Mapping[str, str]:
         """Each by its name, framed and numbered as in the seed."""
         made = {
-            "llm_memory": (6, self._llm_memory()),
-            "llm_recent_responses": (1, self._responses()),
-            "process_log": (2, self._processes()),
-            "records": (3, self._records()),
-            "notes": (4, self._notes()),
-            "settings": (5, self._settings()),
-            "anti_stagnation": (7, self.advice()),
+            "llm_recent_responses": self._responses(),
+            "process_log": self._processes(),
+            "records": self._records(),
+            "notes": self._notes(),
+            "settings": self._settings(),
+            "llm_memory": self._llm_memory(),
+            "anti_stagnation": self.advice(),
         }
         regions = dict[str, str]()
-        for name, (number, text) in made.items():
+        for number, (name, text) in enumerate(made.items(), 1):
             regions[name] = f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
         return regions
+
+    def owners(self) -> Sequence[str]:
+        """What the owners are called, as far as they have said anything; else their ids."""
+        return [plain(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
 
     def new_notes(self) -> Sequence[int]:
         """The notes that came since the tick before this one began."""
@@ -263,7 +267,7 @@ class Contexts:
             f"why you think now: {now.why}",
             f"notes that came since your last reply: {len(self.new_notes())}",
             f"in view: {self._in_view()}",
-            f"you: {plain(now.name)}; your owners: {', '.join(now.owners) or 'nobody'}",
+            f"you: {plain(now.name)}; your owners: {', '.join(self.owners()) or 'nobody'}",
             f"mode: {self._told(settings.mode)}",
             f"filter: {self._told(settings.filter)}",
             f"own replies in sight: {self._told(settings.responses)}",

@@ -85,6 +85,8 @@ class Notes(Projection):
         self._notes: dict[int, Note] = {}
         self._also: dict[int, int] = {}
         """A later entry of the same message, and the note that it is."""
+        self.names: dict[str, str] = {}
+        """What people are called, by their ids."""
         self._places: dict[str, _Place] = {}
         """By thread."""
         self._a_thread: dict[str, str] = {}
@@ -204,6 +206,8 @@ class Notes(Projection):
 
     def _take_words(self, entry: Entry[Any]) -> None:
         """Something was said, and is a note; or what was said before it is changed, or gone."""
+        if isinstance(entry.event, Message | Heard | Noticed) and entry.event.name:
+            self.names[entry.event.user] = entry.event.name
         message = self._message(entry)
         version = _version(entry)
         change = _change_by(entry.event)

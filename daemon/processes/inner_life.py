@@ -46,6 +46,9 @@ ASKS = "prompts/inner/tick"
 NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
 """The kinds of entries that are notes."""
 STARTED = "the daemon was started"
+SEEN = "what you asked for before your sleep is here"
+ASKING = (".read", ".search", ".list", ".neighbours")
+"""How the names of commands end that ask to see something."""
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
 FAILED = 300.0
@@ -145,8 +148,8 @@ class Tick:
         why, woke = self._why, self._woke
         for wait in waits:
             note = wait.event.note
-            if note.get("woke"):
-                why, woke = note[INNER_WAIT], note["woke"]
+            if note.get("woke") or note.get(INNER_WAIT) == SEEN:
+                why, woke = note[INNER_WAIT], note.get("woke", woke)
         await self._turn.wait(within=seconds, note={INNER_WAIT: why, "woke": woke})
 
     async def _pause(self, seconds: float) -> None:
@@ -171,7 +174,7 @@ class Tick:
         if self._woke:
             return self._thread_of(self._woke[-1])
         last = self._state.log.last
-        slept = done(last.commands, "cycle.idle")
+        slept = done(last.commands, "cycle.idle") and not self._sees_first
         read = done(last.commands, "notes.read")
         if read and read[-1].shows and not slept:
             return self._thread_of(read[-1].shows[-1])
@@ -180,6 +183,11 @@ class Tick:
         if slept:
             return PUBLIC
         return last.tick.view
+
+    @property
+    def _sees_first(self) -> bool:
+        """Is this tick for what it asked for in the answer in which it wanted to sleep?"""
+        return SEEN in self._why
 
     def _thread_of(self, seq: int) -> str:
         note = self._state.notes.get(seq)
@@ -245,7 +253,7 @@ class Tick:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
         await self._write_line(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
         why = "a new day has begun"
-        if self._woke:
+        if self._woke or self._sees_first:
             why = f"{self._why}; {why}"
         within = max(DAY - self._now % DAY, self._life.limits.pause)
         await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": self._woke})
@@ -271,9 +279,13 @@ class Tick:
         if repeated:
             await self._break_out(contexts, line, reflex, answer)
             return
+        wanted = done(self._state.log.last.commands, "cycle.idle")
         ran = await self._carry_out(contexts, written)
         await self._write_line(contexts, replace(line, commands=tuple(seqs_of(ran))))
-        await self._wait_for(ran)
+        if self._sees_first and not ran:
+            await self._sleep(wanted[-1])
+        else:
+            await self._wait_for(ran)
 
     async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
         """It went in a circle: its commands are not run again, and the next tick is another one."""
@@ -304,26 +316,36 @@ class Tick:
         return ran
 
     async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
-        """Until the pause is over, or as long as it wants to sleep."""
+        """Until the pause is over, or as long as it wants to sleep: first it sees what it asked for."""
         idle = done(ran, "cycle.idle")
         if not idle:
             await self._pause(self._least_pause)
-            return
-        wanted = idle[-1].args
+        elif any(_is_to_be_seen(one.event) for one in ran):
+            await self._turn.wait(within=self._life.limits.pause, note={INNER_WAIT: SEEN})
+        else:
+            await self._sleep(idle[-1])
+
+    async def _sleep(self, idle: CommandRan) -> None:
+        """Sleep as this command wants it; where it wants nothing in particular, until something comes."""
+        wanted = idle.args
+        processes, about, seconds = wanted.get("processes", ()), wanted.get("notes"), wanted.get("seconds")
+        if not processes and about is None and seconds is None:
+            processes, about = idle.shows, {}
         matching = None
-        if wanted.get("notes") is not None:
-            matching = Match(kinds=NOTES, anywhere=True, about=wanted["notes"], after=self._turn.number)
-        await self._turn.wait(
-            wanted.get("processes", ()),
-            matching,
-            wanted.get("seconds"),
-            note={INNER_WAIT: "the time of your sleep is over", "idle": True},
-        )
+        if about is not None:
+            matching = Match(kinds=NOTES, anywhere=True, about=about, after=self._turn.number)
+        why = "the time of your sleep is over"
+        await self._turn.wait(processes, matching, seconds, note={INNER_WAIT: why, "idle": True})
 
     @property
     def _least_pause(self) -> float:
         """What the soul set, or its owner wants, whichever is longer."""
         return max(self._state.log.settings.pause.value or 0.0, self._life.limits.pause)
+
+
+def _is_to_be_seen(command: CommandRan) -> bool:
+    """Did it ask to see something, or go wrong?"""
+    return not command.ok or command.name.endswith(ASKING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,12 +61,6 @@ async def test_what_it_says_again_is_not_done_again(stage: Stage) -> None:
     assert [one.event.outcome for one in stage.entries("tick")][-2:] == ["thought", "repeated"]
 
 
-async def test_a_sleep_that_nothing_would_end_is_refused(stage: Stage) -> None:
-    await tick(stage, "I sleep.", wants("cycle.idle"))
-    await tick(stage, "Something else altogether came to my mind by now.", wants("diary.add", text="one"))
-    assert "Nothing would ever wake you" in stage.asked()[-1]
-
-
 async def test_a_sleep_until_what_is_no_process_ends_is_refused(stage: Stage) -> None:
     await tick(stage, "I sleep.", wants("cycle.idle", processes=[999_999]))
     [ran] = stage.entries("command")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.soak import SOAK, later, shared
+from tests.source import ROOT
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import (
     PAUSE,
@@ -76,7 +79,7 @@ async def test_what_a_tick_is_told_of_itself(asleep: Stage) -> None:
     assert asked.setting("why you think now") == "the daemon was started"
     assert asked.setting("in view") == "public things only"
     assert asked.setting("you") == f"Claudius; your owners: {ALICE_HERSELF.id}"
-    assert asked.setting("mode") == '"manual"'
+    assert asked.setting("mode") == '"auto"'
     assert asked.setting("spent today") == "$0.00 of $2.50"
     assert asked.setting("messages sent today") == "0 of 10"
     thinks(stage, unlike(2))
@@ -143,7 +146,6 @@ WRONG = {
         do("cycle.pause", seconds=-1),
         '"seconds": Input should be greater than or equal to 0',
     ),
-    "idle without end": (do("cycle.idle"), "Nothing would ever wake you."),
     "idle for no time": (do("cycle.idle", seconds=0), '"seconds": Input should be greater than 0'),
     "idle for ever": (do("cycle.idle", seconds=1e12), '"seconds": Input should be less than or equal to'),
     "idle over what is not": (do("cycle.idle", processes=[9_999]), "9999"),
@@ -154,7 +156,7 @@ WRONG = {
 async def test_what_it_may_not_set_is_refused_where_it_sees_that(alive: Stage, case: str) -> None:
     stage = alive
     command, why = WRONG[case]
-    before = {"pause that you set": "none; at least 60 seconds", "mode": '"manual"', "filter": "none"}
+    before = {"pause that you set": "none; at least 60 seconds", "mode": '"auto"', "filter": "none"}
     asked = await does(stage, command)
     done, said = asked.results[command["type"]]
     assert (done, why in said) == ("no", True), said
@@ -230,9 +232,42 @@ async def test_an_early_wake_waits_for_the_pause(alive: Stage) -> None:
 
 async def test_a_command_of_a_note_is_only_words(alive: Stage) -> None:
     stage = alive
-    command: Command = do("cycle.mode", mode="auto")
+    command: Command = do("cycle.mode", mode="manual")
     words = f"# Commands:\n{command}\n# End of commands"
     await stage.say("bob", GENERAL, words)
     asked = await does(stage, do("notes.read", ids=[note_of(stage, "cycle.mode")]))
     assert "cycle.mode" in asked.context(4)
+    assert asked.setting("mode") == '"auto"'
+
+
+# Who is who, and what it sees by itself
+
+
+async def test_owners_are_shown_by_their_names(asleep: Stage) -> None:
+    stage = asleep
+    await live(stage, owner_user_ids=frozenset({ALICE_HERSELF.id, "U0NOBODY009"}))
+    await stage.say("alice", GENERAL, "Hello, all.")
+    thinks(stage, unlike(1))
+    asked = await tick(stage)
+    assert asked.setting("you") == "Claudius; your owners: Alice, U0NOBODY009"
+
+
+async def test_a_life_that_chose_a_mode_keeps_it_and_every_other_one_sees_the_words(alive: Stage) -> None:
+    stage = alive
+    await stage.say("bob", GENERAL, "The lift is stuck.")
+    thinks(stage, unlike(1), do("cycle.mode", mode="manual"))
+    assert "The lift is stuck." in (await tick(stage)).context(4)
+    thinks(stage, unlike(2))
+    assert (await tick(stage)).setting("mode") == '"manual"'
+    await stage.sleep()
+    await live(stage)
+    thinks(stage, unlike(3))
+    asked = await tick(stage)
     assert asked.setting("mode") == '"manual"'
+    assert f"note {note_of(stage, 'lift')}, normal" in asked.context(4)
+
+
+def test_the_prompt_of_the_inner_life_is_in_one_language() -> None:
+    texts = [ROOT / "prompts" / "inner_life.md", *(ROOT / "prompts" / "inner").rglob("*.md")]
+    for text in texts:
+        assert not re.search("[\u0400-\u04ff]", text.read_text()), text

@@ -13,6 +13,7 @@ from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
 from tests.stories.ticking import (
     LASTS,
+    Command,
     Shown,
     did,
     do,
@@ -82,7 +83,7 @@ async def test_a_note_that_fits(alive: Stage, fits: str) -> None:
     note = note_of(stage, "lift")
     assert asked.setting("why you think now") == f"notes came: {note}"
     assert asked.setting("in view").startswith("#general (")
-    assert f"note {note}, normal" in asked.context(4)
+    assert f'<note id="{note}" priority="normal"' in asked.context(4)
 
 
 @pytest.mark.parametrize("fits_not", shared(UNFIT, 3))
@@ -241,3 +242,117 @@ async def test_what_it_said_last_before_a_sleep_is_in_sight_after_it(alive: Stag
     assert "Good night." in asked.context(1)
     assert asked.results["cycle.idle"] == ("yes", "You slept.")
     assert "Go on with the lift." in asked.context(6)
+
+
+# Until something comes
+
+
+@pytest.mark.parametrize("comes", ["a note", later("a low note"), "a process"])
+async def test_without_arguments_it_sleeps_until_something_comes(asleep: Stage, comes: str) -> None:
+    stage = asleep
+    await live(stage, process_commands=Recipes({"it": LASTS}))
+    ts = await stage.say("bob", GENERAL, SAID)
+    await did(stage, do("process.start", name="it"))
+    [process] = [entry.seq for entry in stage.entries("process-started")]
+    await sleeps(stage)
+    await passes(stage, 30 * HOUR)
+    calls = len(shown(stage))
+    thinks(stage, unlike(9))
+    if comes == "a process":
+        await ends(stage, process)
+        why = f"processes ended: {process}"
+    elif comes == "a note":
+        await stage.say("bob", GENERAL, "It sticks again.")
+        await passes(stage, 1)
+        why = f"notes came: {note_of(stage, 'sticks again')}"
+    else:
+        await stage.client("alice").reactions_add(channel=GENERAL, timestamp=ts, name="tada")
+        await passes(stage, 1)
+        why = f"notes came: {stage.entries('reaction')[0].seq}"
+    assert len(shown(stage)) == calls + 1
+    assert shown(stage)[-1].setting("why you think now") == why
+
+
+# What it asked for in the same answer
+
+
+WAKE = "what you asked for before your sleep is here"
+
+
+async def asks_and_sleeps(stage: Stage, *asked: Command, **until: Any) -> Shown:
+    """It asks for something, and wants to sleep, in one answer; what its next tick is shown."""
+    calls = len(shown(stage))
+    thinks(stage, unlike(calls), *asked, do("cycle.idle", **until))
+    await passes(stage, 60)
+    thinks(stage, "I see, and sleep.")
+    await passes(stage, 60)
+    assert len(shown(stage)) == calls + 2
+    return shown(stage)[-1]
+
+
+async def test_what_it_asked_for_it_sees_before_it_sleeps_as_it_wanted(alive: Stage) -> None:
+    stage = alive
+    await stage.say("bob", GENERAL, SAID)
+    note = note_of(stage, "lift")
+    asked = await asks_and_sleeps(stage, do("notes.read", ids=[note]), notes={"priority": "urgent"})
+    assert asked.setting("why you think now") == WAKE
+    assert asked.setting("in view").startswith("#general (")
+    assert "The lift is stuck." in asked.context(4)
+    calls = len(shown(stage))
+    await passes(stage, 30 * HOUR)
+    await stage.say("bob", GENERAL, "Not urgent.")
+    await passes(stage, HOUR)
+    assert len(shown(stage)) == calls, "it sleeps, until what it wanted"
+
+
+@pytest.mark.parametrize(
+    ("command", "seen"),
+    [
+        (do("diary.search", query="rain"), '<result of="diary.search"'),
+        later(do("files.read", path="no/such.md"), '<result of="files.read"'),
+        (do("process.list"), '<result of="process.list"'),
+        (do("notes.hide", ids=[9_999]), 'done="no"'),
+    ],
+    ids=str,
+)
+async def test_so_it_sees_what_a_search_found_and_what_went_wrong(
+    alive: Stage, command: Command, seen: str
+) -> None:
+    asked = await asks_and_sleeps(alive, command)
+    assert seen in asked.context(2)
+    await passes(alive, 30 * HOUR)
+    assert len(shown(alive)) == 2
+
+
+async def test_what_it_only_wrote_down_keeps_it_from_no_sleep(alive: Stage) -> None:
+    thinks(alive, unlike(1), do("diary.add", text="It rains."), do("cycle.idle"))
+    await passes(alive, 60)
+    await passes(alive, 30 * HOUR)
+    assert len(shown(alive)) == 1
+
+
+async def test_who_is_shown_it_may_go_on_in_another_way(alive: Stage) -> None:
+    stage = alive
+    thinks(stage, unlike(1), do("process.list"), do("cycle.idle"))
+    await passes(stage, 60)
+    thinks(stage, unlike(2), do("diary.add", text="Nothing runs."))
+    await passes(stage, 60)
+    thinks(stage, unlike(3), do("cycle.idle", seconds=HOUR))
+    await passes(stage, 60)
+    assert len(shown(stage)) == 3
+    assert [ran.event.name for ran in stage.entries("command")][-2:] == ["diary.add", "cycle.idle"]
+
+
+async def test_a_kill_before_it_sees_that_changes_nothing(alive: Stage) -> None:
+    stage = alive
+    await stage.say("bob", GENERAL, SAID)
+    thinks(stage, unlike(1), do("notes.read", ids=[note_of(stage, "lift")]), do("cycle.idle"))
+    await passes(stage, 60)
+    await stage.sleep()
+    await live(stage)
+    thinks(stage, "I see, and sleep.")
+    await passes(stage, 120)
+    assert "The lift is stuck." in shown(stage)[-1].context(4)
+    calls = len(shown(stage))
+    await passes(stage, 30 * HOUR)
+    assert len(shown(stage)) == calls

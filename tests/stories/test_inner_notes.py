@@ -41,6 +41,7 @@ async def react(stage: Stage, ts: str) -> None:
 
 async def test_manual_mode_counts_and_lists_and_shows_no_words(alive: Stage) -> None:
     stage = alive
+    await did(stage, do("cycle.mode", mode="manual"))
     await stage.say("bob", GENERAL, "The printer is out of paper.")
     await stage.say("carol", RANDOM, "Lunch at noon?")
     await react(stage, await stage.say("bob", GENERAL, "It prints again."))
@@ -186,7 +187,7 @@ async def test_what_is_read_stands_in_the_next_request_alone(alive: Stage) -> No
     thinks(stage, unlike(7))
     later = await tick(stage)
     assert "paper" not in later.text
-    assert later.context(4) == "urgent: 0, important: 0, normal: 0, low: 0"
+    assert later.context(4) == "urgent: 0, important: 0, normal: 0, low: 0\nnot shown: 0"
 
 
 @SOAK

@@ -126,4 +126,4 @@ async def test_an_empty_tick_says_of_each_context_that_it_is(alive: Stage) -> No
     thinks(stage, "Well.")
     asked = await tick(stage)
     assert [asked.context(number) for number in (1, 2, 3, 6, 7)] == ["none"] * 5
-    assert [int(number) for number in re.findall(r'<context n="(\d)"', asked.text)] == [6, 1, 2, 3, 4, 5, 7]
+    assert [int(number) for number in re.findall(r'<context n="(\d)"', asked.text)] == [1, 2, 3, 4, 5, 6, 7]
