@@ -88,11 +88,18 @@ TICKS: tuple[Mutant, ...] = (
 
 WAITS: tuple[Mutant, ...] = (
     rule(
-        "inner life: a sleep that nothing would end is refused",
+        "inner life: a sleep until something comes ends with a program, too",
         "actions/cycle_commands.py",
-        "if not args.processes and args.notes is None and args.seconds is None:",
-        "if args.seconds == 0.0:",
-        f"{BOUNDS}a_sleep_that_nothing_would_end_is_refused",
+        "running = [one.id for one in log.all() if not one.ended]",
+        "running = list[int]()",
+        "tests/stories/test_inner_idle.py::test_without_arguments_it_sleeps_until_something_comes",
+    ),
+    rule(
+        "inner life: what it asked for in the same answer is seen before it sleeps",
+        LIFE,
+        "elif any(_is_to_be_seen(one.event) for one in ran):",
+        "elif not ran:",
+        "tests/stories/test_inner_idle.py::test_what_it_asked_for_it_sees_before_it_sleeps_as_it_wanted",
     ),
     rule(
         "inner life: what is null in a filter says nothing",
@@ -153,8 +160,8 @@ WAITS: tuple[Mutant, ...] = (
     rule(
         "inner life: what woke it is kept over more than one start",
         LIFE,
-        'if note.get("woke"):',
-        'if note.get("woken"):',
+        'if note.get("woke") or',
+        'if note.get("woken") or',
         f"{BOUNDS}what_woke_it_is_known_after_two_more_starts",
     ),
     rule(
