@@ -138,7 +138,7 @@ async def model_server(**knobs: Any) -> AsyncIterator[ModelServer]:
     app = web.Application()
     app.router.add_get("/v1/models", server.models)
     app.router.add_post("/v1/messages", server.messages)
-    for path in ("/props", "/api/version", "/api/ps", "/version"):
+    for path in ("/props", "/api/version", "/api/ps", "/version", "/elsewhere"):
         app.router.add_get(path, server.other)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()

@@ -149,7 +149,8 @@ async def test_a_question_gives_way_to_a_person_and_is_asked_again_afterwards(wo
         await world.passing(1, lambda: server.requests)
         await world.post("alice", ALICE, "Please say hello")
         await world.passing(1, lambda: len(server.requests) == 2)
-        await world.clock.advance(2)
+        await world.passing(1, lambda: world.entries("look-up-call"))
+        assert world.entries("look-up-call")[0].event.outcome == "cancelled"
         held.set()
         await world.settled()
         assert "system" in server.requests[1]
