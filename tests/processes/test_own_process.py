@@ -200,7 +200,8 @@ async def test_its_answer_is_its_value_and_in_memory(stage: Stage, taken: Taken)
     await stage.say("alice", ALICE, "And now?", ts)
     first, second = (request["messages"] for request in stage.model.requests)
     assert first[-1]["role"] == second[-1]["role"] == "user"
-    assert taken.raw in str([block["text"] for block in second[1]["content"]]), "it is remembered as it came"
+    raw = stage.tags.marked(taken.raw)
+    assert raw in str([block["text"] for block in second[1]["content"]]), "it is remembered as it came"
     assert stage.unsent() == []
 
 
