@@ -519,6 +519,7 @@ REFUSED = {
     ),
     "no credit": (429, error("You exceeded your current quota", code="insufficient_quota"), "no-credit"),
     "DeepSeek's credit": (402, error("Insufficient Balance", "unknown_error"), "no-credit"),
+    "Zhipu's credit": (429, error("Insufficient balance or no resource package", "", "1113"), "no-credit"),
     "LiteLLM's budget": (400, error("Budget has been exceeded! Max: 5", "budget_exceeded"), "no-credit"),
     "too long": (
         400,
