@@ -100,6 +100,7 @@ SHORT_WORD = re.compile(r"""["']?[A-Za-z0-9]{1,8}["']?""")
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
 SANDBOX_HINT = "Write auto, monty or cpython, or the name of a class of your own as package.module.Class."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
+FORM_HINT = "Write auto, sections or plain; auto is usual."
 CAPACITY_HINT = "Write high, medium, low or none."
 PROCESS_HINT = (
     "Write name=program argument {slot}, with ; between entries; a program is a full path, or on PATH."
@@ -146,6 +147,7 @@ class Settings:
     model_first_token: float = setting(0.0, span(1, DAY), "Write seconds, or like 90s, 10m or 1h.")
     model_stall: float = setting(STREAM.stall, span(1, DAY), "Write seconds, or like 30s or 5m.")
     model_concurrency: int = setting(0, count(1, 200), "One at a time is usual for a local model.")
+    model_form: str = setting("auto", one_of("auto", "sections", "plain"), FORM_HINT)
     ism_enabled: bool = setting(False, only_true, "Write true or false.")
     ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
     iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)

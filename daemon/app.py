@@ -22,6 +22,7 @@ from daemon.connections import (
     access_for,
     claude_for,
     clearing,
+    forms_for,
     models_of,
     queue_for,
     sandboxes_for,
@@ -202,7 +203,14 @@ async def _services(
         queue=queue_for(settings),
         slack=slack,
         budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
-        reach=Reach(journal, clock, models_of(settings), claude.availability, claude.account),
+        reach=Reach(
+            journal,
+            clock,
+            models_of(settings),
+            claude.availability,
+            claude.account,
+            forms_for(settings, claude),
+        ),
         thinking=Thinking(),
         library=library,
     )

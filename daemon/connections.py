@@ -24,6 +24,7 @@ from daemon.slack.access import Access
 from daemon.slack.policy import Allowed
 from daemon.slack.surface import Slack
 from daemon.soul.eraser import Clear, Gone
+from daemon.soul.forms import Forms
 
 
 class Rehearsal(Protocol):
@@ -85,6 +86,13 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
 def queue_for(settings: Settings) -> RequestQueue:
     """Where requests to models wait that take few at a time."""
     return RequestQueue(settings.model_concurrency)
+
+
+def forms_for(settings: Settings, claude: Claude) -> Forms:
+    """In which form these models answer."""
+    return Forms(
+        models_of(settings), settings.model_form, lambda role: claude.capabilities(role).keeps_sections
+    )
 
 
 def models_of(settings: Settings) -> Mapping[Role, str]:

@@ -25,7 +25,9 @@ TICK = (
 """The contexts of a tick of the inner life, in the order in which they are numbered."""
 TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
 """Regions that change from call to call; they stand after the conversation, in this order."""
-ORDER = (CORE, FORM, DEFAULT, *TRAILING)
+BEGINNING = "beginning"
+"""The region of the first words of the answer, for models that go on from those."""
+ORDER = (CORE, FORM, DEFAULT, *TRAILING, BEGINNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,13 @@ class WorkingMemory:
         """This memory without a region."""
         return working_memory(memory for memory in self.memories if memory.region != region)
 
+    def with_beginning(self, words: str) -> WorkingMemory:
+        """This memory, and the words with which the answer is to begin."""
+        rest = [memory for memory in self.memories if memory.region != BEGINNING]
+        if words:
+            rest.append(Memory(role="assistant", content=words, region=BEGINNING))
+        return working_memory(rest)
+
     def of(self, *regions: str) -> tuple[Memory, ...]:
         """The memories of these regions, regions in the fixed order, memories in their own."""
         found: list[Memory] = []
@@ -92,6 +101,11 @@ class WorkingMemory:
     def trailing(self) -> str:
         """What changes from call to call, as one text."""
         return "\n\n".join(m.content for m in self.of(*TRAILING))
+
+    @property
+    def beginning(self) -> str:
+        """The words with which the answer is to begin; empty: any."""
+        return "".join(m.content for m in self.of(BEGINNING))
 
     @property
     def seqs(self) -> tuple[int, ...]:

@@ -35,6 +35,8 @@ Load = Callable[[], Awaitable[Any]]
 """Brings what is to be read: a text, or lists and dicts of texts and other plain values.
 Raises ContextError where it cannot."""
 Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
+Kept = Literal["kept", "again", "lost"]
+"""Whether an answer had its form at once, was asked for once more, or came in no form that can be used."""
 Became = Literal["said", "declined", "unanswered", "refused"]
 """What became of something that the inner life wanted said (kinds.SaidOut)."""
 S = TypeVar("S", bound=StepEvent)
@@ -205,6 +207,12 @@ class Turn(Protocol):
     @property
     def window(self) -> int:
         """How many tokens the models take that speak and sum up, prompt and answer together."""
+
+    async def is_plain(self, role: Role) -> bool:
+        """Whether this model is asked for plain words, not for sections: recorded where it is."""
+
+    def keeps_form(self, role: Role, kept: Kept) -> None:
+        """What came of an answer of this model that was to have a form: known as long as this life lasts."""
 
     async def is_overtaken(self) -> bool:
         """Return True if this run ends because a message that it answers was edited: it begins anew."""

@@ -26,7 +26,7 @@ from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, deta
 from daemon.claude.model_api import ModelAPI
 from daemon.claude.models import THINKING, Model, ModelTable, cost, is_listed
 from daemon.claude.patience import Patience, Stopped
-from daemon.claude.request import formed, held, plain, request, with_room
+from daemon.claude.request import formed, held, less_of, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
 from daemon.claude.streamed import CHARACTERS, FULL, Answer
@@ -259,8 +259,9 @@ class Claude:
 
     def _otherwise(self, sent: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
         """Return the request in another form, where this answer shows that the model needs one."""
-        if answer.failure == "bad-request" and formed(sent):
-            return plain(sent)
+        less = less_of(sent)
+        if answer.failure == "bad-request" and less:
+            return less
         if answer.failure == TOO_LONG and self._leaves_room(sent):
             return with_room(sent, self._windows.answer(sent))
         if self._thinks(sent["model"], answer) and answer.outcome == "cut" and not answer.texts:

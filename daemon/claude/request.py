@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from daemon.claude.capabilities import Schema
-from daemon.claude.models import CHOSEN, SPOKEN, Model
+from daemon.claude.models import CHOSEN, SPOKEN, Model, is_listed
 from daemon.engine.writable import writable, writable_value
 from daemon.memory import Memory, WorkingMemory
 
@@ -35,6 +35,8 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
     if spec.caches:
         _mark([*system[-1:], *_lasting(messages)])
     _trail(messages, memory.trailing)
+    if memory.beginning and not is_listed(spec.id):  # Claude refuses to go on from words of its own
+        _add(messages, "assistant", memory.beginning)
     room = SPOKEN
     if schema is not None:
         room = CHOSEN
@@ -137,6 +139,13 @@ def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
     if config:
         rest["output_config"] = config
     return rest
+
+
+def less_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The same without what backends refuse: words to go on from, then a schema. None: it has neither."""
+    if request["messages"][-1]["role"] == "assistant":
+        return {**request, "messages": request["messages"][:-1]}
+    return plain(request) if formed(request) else None
 
 
 def with_room(request: Mapping[str, Any], tokens: int) -> Mapping[str, Any]:

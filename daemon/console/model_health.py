@@ -59,6 +59,7 @@ class ModelHealth:
         """What Health shows besides: every report, how long calls take, and what failed since the start."""
         return {
             "reports": [self.told(one) for one in self.every_report],
+            "forms": self._reach.forms.told,
             "latency": {
                 "calls": len(self._availability.durations),
                 "median": self._quantile(MEDIAN),

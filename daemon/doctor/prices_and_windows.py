@@ -17,6 +17,7 @@ def models(settings: Settings) -> Iterator[Finding]:
     costs = [f"{name} {table.model(name).price}" for name in names]
     yield well("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")
     yield well("windows", "; ".join(_window(settings, name) for name in names))
+    yield well("form", _form(settings))
     small = too_small(settings).removeprefix("; ")
     if small and settings.budget_daily_usd:
         yield ill("budget", small)
@@ -26,6 +27,16 @@ def models(settings: Settings) -> Iterator[Finding]:
                 guess = meant(name, names)
                 said = f"{key} names {name}, and no setting names such a model"
                 yield Finding(name="unused", said=f"{said}; {guess}".rstrip("; "), ok=not guess)
+
+
+def _form(settings: Settings) -> str:
+    match settings.model_form:
+        case "auto" if all(map(is_listed, settings.model_names)):
+            return "answers in sections"
+        case "auto":
+            return "answers in sections; in plain words where a model does not keep them (MODEL_FORM=auto)"
+        case form:
+            return f"answers in {'plain words' if form == 'plain' else form} (MODEL_FORM={form})"
 
 
 def _window(settings: Settings, name: str) -> str:

@@ -39,10 +39,10 @@ class Stretch(Event):
 class ModelCall(StepEvent):
     """One call of a model, whatever came of it: see Reply. `saw` is a hash of its request without bounds.
 
-    `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order; `wording` the
-    names of the owner's texts that this execution has read, `people` those whose messages it answers,
-    `schema` what the answer was held to. Without `private`, it did not see the private sections of earlier
-    answers.
+    `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order, and `beginning`
+    the words with which the answer was to begin; `wording` the names of the owner's texts that this execution
+    has read, `people` those whose messages it answers, `schema` what the answer was held to. Without
+    `private`, it did not see the private sections of earlier answers.
     `reading`: it is part of one, whose calls and time have bounds of their own. `suffix` is what the tags of
     its sections end with; empty where they are bare.
     """
@@ -59,6 +59,7 @@ class ModelCall(StepEvent):
     stretches: Seqs = ()
     seqs: Seqs
     trailing: str
+    beginning: str = ""
     wording: tuple[str, ...]
     people: tuple[str, ...]
     schema: Mapping[str, Any] | None = None
@@ -114,6 +115,19 @@ class ModelCall(StepEvent):
             f"{self.name} by {self.model}, {came}, {self.usage.prompt} + {self.usage.output} tokens,"
             f" ${self.cost:.4f}, {self.seconds:.1f} s: {self.text}"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormChosen(StepEvent):
+    """The next answer of this model is asked for in another form than sections: in plain words."""
+
+    kind = "form"
+    stays: ClassVar[tuple[str, ...]] = ("form", "model")
+    form: Literal["plain"] = "plain"
+    model: str = ""
+
+    def line(self) -> str:
+        return f"{self.model}: {self.form}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

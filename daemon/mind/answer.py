@@ -15,6 +15,8 @@ from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS, SectionTags
 from daemon.reply import ENDED, REPEATING
 
 PLAINLY = "plainly"
+PLAIN = "plain"
+"""The name of calls that ask for words without sections: what came of them is remembered as it was said."""
 ALOUD = frozenset({"pipeline", PLAINLY})
 """The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
 DELIBERATE = "deliberate"
@@ -36,15 +38,24 @@ class Answer:
     """A pure function of the call's entry, of the `suffix` of tags where it is remembered, and of what was
     `private` when it was asked for.
 
-    Without a suffix it is that of the call.
+    Without a suffix it is that of the call. `echo`: it repeats an instruction of ours, and nothing of it is
+    said or remembered.
     """
 
     def __init__(
-        self, call: Entry[ModelCall], suffix: str = "", *, private: PrivateWords | None = None
+        self,
+        call: Entry[ModelCall],
+        suffix: str = "",
+        *,
+        private: PrivateWords | None = None,
+        echo: bool = False,
     ) -> None:
         self.call = call
         self._tags = SectionTags(suffix=suffix or call.event.suffix)
         self.outcome = call.event.outcome
+        self.remembered = True
+        """Is it remembered as it was written, and not by the messages that said it?"""
+        self._echo = echo
         self.too_long = call.event.too_long
         self._private = private
         self._sections = _parsed(call.event.text, self._tags)
@@ -62,7 +73,7 @@ class Answer:
     def usable(self) -> bool:
         """Did the model answer, in words that can be used?"""
         goes_in_circles = self.unfinished and self.call.event.stop_reason == REPEATING
-        return self.call.event.usable and not goes_in_circles and not self.gives_away
+        return self.call.event.usable and not (goes_in_circles or self.gives_away or self._echo)
 
     @property
     def unfinished(self) -> bool:
@@ -96,7 +107,7 @@ class Answer:
 
         Where nothing private was asked, what stands in no section is dialogue, too.
         """
-        if self.call.event.name == PLAINLY:
+        if self.call.event.name in (PLAINLY, PLAIN):
             return self._plainly
         if not self.usable or not self._has_dialogue or self._sections.muted or self._sections.breaks_off:
             return None
@@ -112,6 +123,16 @@ class Answer:
         if self._has_dialogue or self._json is not None:
             return self.heard
         return self._sections.outside.strip()
+
+    @property
+    def outside(self) -> str:
+        """What stands in no section."""
+        return self._sections.outside
+
+    @property
+    def untagged(self) -> bool:
+        """True if the dialogue alone was asked for, and came without the mark of its section."""
+        return self.call.event.name == PLAINLY and not self._has_dialogue
 
     @property
     def thought(self) -> str:

@@ -14,6 +14,7 @@ ANSWER_LIMITS: Mapping[str, int] = {
     # what people read
     "pipeline": SPOKEN,
     "plainly": SPOKEN,
+    "plain": 800,
     "deliberate": SPOKEN,
     # thoughts
     "internal_monologue": 600,

@@ -9,8 +9,21 @@ from typing import Protocol
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.memory import WorkingMemory
+from daemon.mind.answer import Answer
 from daemon.ports import Hear, Role
 from daemon.process import Speech, Turn
+
+
+def note_form(turn: Turn, role: Role, first: Answer, last: Answer) -> None:
+    """Note whether a model kept to the form that it was asked for; `last` came after `first`, or is it."""
+    if not first.call.event.usable:
+        return
+    if last is first:
+        turn.keeps_form(role, "kept")
+    elif last.said or not last.call.event.usable:
+        turn.keeps_form(role, "again")
+    else:
+        turn.keeps_form(role, "lost")
 
 
 class Reader(Protocol):

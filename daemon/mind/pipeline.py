@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from daemon.engine.event import Entry
 from daemon.engine.kinds import Result
-from daemon.kinds import Limited, MoodChanged
+from daemon.kinds import Limited, ModelCall, MoodChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.afterthoughts import leave
 from daemon.mind.answer import PLAINLY, Answer
@@ -24,14 +25,16 @@ from daemon.mind.asking_model import (
     without_question,
 )
 from daemon.mind.consent import at_bound, day_of
+from daemon.mind.echoes import echoes
 from daemon.mind.json_answer import speech_so_far
-from daemon.mind.listening import Listening, ModelQuestion
+from daemon.mind.listening import Listening, ModelQuestion, note_form
+from daemon.mind.plain_mode import ask_plainly, checked, is_meant, led_to
 from daemon.mind.private_words import PrivateWords, Watch
-from daemon.mind.prompting import ends_with, feeling, in_sections, situated
+from daemon.mind.prompting import ends_with, feeling, in_sections, instructions, situated
 from daemon.mind.recall import recall, remember_answer
 from daemon.mind.sections import Sections
 from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS, CognitiveStep, SectionTags
-from daemon.mind.wording import MOODS, moods
+from daemon.mind.wording import MOODS, SOUL, SYSTEM, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -78,9 +81,12 @@ async def converse(
         if bounded:
             limited = await turn.limit()
         if limited is None:
-            seen = situated(turn, heard).with_region("findings", notes)
             owned = bounded and bool(turn.deciders)
-            said = await _answered(turn, steps, guidance, seen, role, revise, owned=owned)
+            if await turn.is_plain(role):
+                said = await _in_plain_words(turn, steps, guidance, heard, notes, role, revise, owned=owned)
+            else:
+                seen = situated(turn, heard).with_region("findings", notes)
+                said = await _answered(turn, steps, guidance, seen, role, revise, owned=owned)
             if isinstance(said, Said):
                 return said
             limited = said
@@ -103,21 +109,61 @@ async def _answered(
     chosen = [STEPS[name] for name in steps]
     asking = _Asking(turn, memory, guidance, revise)
     async with turn.showing(feeling(turn).status):
-        answer = await asking.ask(chosen, role)
+        answer = first = await asking.ask(chosen, role)
         if not _will_do(turn, answer):
             if answer.outcome == "refused":
                 role = "fallback"
             answer = await asking.ask([DIALOGUE], role, private=False)
+        note_form(turn, role, first, answer)
+        heard = asking.private.before_run(answer.heard).rstrip()
         memory, speech = asking.listening.memory, asking.listening.speech
-        if answer.outcome == "cancelled":
-            heard = asking.private.before_run(answer.heard).rstrip()
-            memory = await stopped(turn, memory, speech, answer.call, heard)
-            return Said(memory=memory, values={}, stopped=True)
-        if answer.outcome == "over-budget" and owned:
-            await speech.settle()
-            return day_of(answer.call)
-        said = await _revised(turn, answer, revise)
-        return await _conclude(turn, memory, speech, answer, said)
+        return await _concluded(turn, memory, speech, answer, heard, revise, owned=owned)
+
+
+async def _in_plain_words(
+    turn: Turn,
+    steps: Sequence[str],
+    guidance: str,
+    memory: WorkingMemory,
+    notes: str,
+    role: Role,
+    revise: Revise | None,
+    *,
+    owned: bool,
+) -> Said | Limited:
+    """Ask for the dialogue alone, unless a word of the owner's leads to another process, or nobody asked.
+
+    Where the talk is free, a small model answers best without guidance.
+    """
+    to = ""
+    if "next_process" in steps:
+        to, guidance = led_to(turn), ""
+    if to in turn.at_once or not is_meant(turn, memory):
+        return Said(memory=memory, values={"next_process": to}, text="")
+    async with turn.showing(feeling(turn).status):
+        reply = await ask_plainly(turn, memory, role, guidance, notes)
+        return await _concluded(turn, reply.memory, reply.speech, reply.answer, "", revise, owned=owned)
+
+
+async def _concluded(
+    turn: Turn,
+    memory: WorkingMemory,
+    speech: Speech,
+    answer: Answer,
+    heard: str,
+    revise: Revise | None,
+    *,
+    owned: bool,
+) -> Said | Limited:
+    """Say what came of it; or the bound, where an owner may give the money. `heard` is what a stop leaves."""
+    if answer.outcome == "cancelled":
+        memory = await stopped(turn, memory, speech, answer.call, heard)
+        return Said(memory=memory, values={}, stopped=True)
+    if answer.outcome == "over-budget" and owned:
+        await speech.settle()
+        return day_of(answer.call)
+    said = await _revised(turn, answer, revise)
+    return await _conclude(turn, memory, speech, answer, said)
 
 
 class _Asking:
@@ -144,8 +190,20 @@ class _Asking:
         )
         tags = SectionTags(suffix=self._turn.suffix)
         reader = partial(_Dialogue, self._revise, tags, self.private, steps[-1].tag)
-        answer = Answer(await self.listening.ask(question, reader), private=self.private)
+        answer = self._read(question.instruction, await self.listening.ask(question, reader))
         self._report(answer)
+        return answer
+
+    def _read(self, question: str, call: Entry[ModelCall]) -> Answer:
+        """Return the answer in this call; one that sends our own instructions back is none."""
+        answer = Answer(call, private=self.private)
+        turn, memory = self._turn, self.listening.memory
+        told = instructions(turn, question)
+        if answer.untagged:
+            return checked(turn, memory, [*told, turn.text(SYSTEM)], turn.text(SOUL), call)
+        heard = (one.content for one in memory.conversation)
+        if answer.said and echoes(f"{answer.said}\n{answer.outside}", told, heard=heard):
+            return Answer(call, private=self.private, echo=True)
         return answer
 
     def _report(self, answer: Answer) -> None:
@@ -159,9 +217,7 @@ class _Asking:
 class _Dialogue:
     """Hears what is said in the dialogue section of an answer, which ends with the section `last`."""
 
-    def __init__(
-        self, revise: Revise | None, tags: SectionTags, private: PrivateWords, last: str
-    ) -> None:
+    def __init__(self, revise: Revise | None, tags: SectionTags, private: PrivateWords, last: str) -> None:
         self._revise = revise
         self._watch = Watch(private)
         self._last = last
@@ -234,9 +290,9 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
         memory = without_question(turn, memory)
     if answer.too_long:
         memory = await made_short(turn, memory)
-    if usable and answer.call.event.text.strip():
+    if usable and answer.remembered and answer.call.event.text.strip():
         memory = memory.with_memory(remember_answer(answer))
-    if not said:
+    if not said or not answer.remembered:
         memory = memory.with_memory(*recall(standing(spoken), turn.suffix))
     if not usable:
         return Said(memory=memory, values={})

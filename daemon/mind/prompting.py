@@ -14,7 +14,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.system_text import section
 from daemon.mind.tags import DIALOGUE, STEPS, CognitiveStep, SectionTags, end_mark
-from daemon.mind.wording import ALLOWED, MOODS, REMINDED, Mood, moods, placeholders, worded
+from daemon.mind.wording import ALLOWED, FORM, MOODS, REMINDED, Mood, moods, placeholders, worded
 from daemon.process import Turn
 
 NEXT = STEPS["next_process"]
@@ -32,6 +32,12 @@ def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     mood = worded(turn, "prompts/mood", mood=feeling(turn).name)
     memory = timed(turn, memory).with_region("person", _people(turn))
     return memory.with_region("mood", mood)
+
+
+def instructions(turn: Turn, question: str) -> Sequence[str]:
+    """What this call tells the model to do, which nobody is to read: not what it is told of people."""
+    form = [turn.text(FORM)] if turn.began_with(FORM) else []
+    return [question, *_who_is_there(turn), *form]
 
 
 def _people(turn: Turn) -> str:

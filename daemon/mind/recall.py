@@ -35,6 +35,7 @@ from daemon.memory import CORE, Memory, WorkingMemory, working_memory
 from daemon.mind.answer import ALOUD, DELIBERATE, MONOLOGUE, Answer
 from daemon.mind.marks import HTML
 from daemon.mind.payloads import NAMES, element
+from daemon.mind.plain_prompt import as_asked
 from daemon.mind.private_words import without_private
 from daemon.mind.sections import spoken, without_thoughts
 from daemon.mind.shortening import cut_to
@@ -146,7 +147,8 @@ def seen_by(
         memory = cut_to(memory, shortened.event.longest)
     if not call.event.private:
         memory = without_private(memory)
-    return memory.with_region("instruction", call.event.trailing)
+    memory = memory.with_region("instruction", call.event.trailing)
+    return as_asked(call.event.name, memory.with_beginning(call.event.beginning))
 
 
 def conversation_of(call: ModelCall, at: Callable[[int], Entry[Any]]) -> Iterator[int]:

@@ -55,6 +55,13 @@ WORDING: dict[str, Words] = {
     "prompts/time": Words({"weekday", "date", "time"}),
     "prompts/pipeline": FUSED,
     "prompts/plain": FUSED,
+    "prompts/plain_mode/system": Words({"character", "name"}, "character"),
+    "prompts/plain_mode/note": Words(
+        {"names", "place", "weekday", "date", "time", "known", "guidance", "name"}, "guidance"
+    ),
+    "prompts/plain_mode/known": Words({"person", "notes", "name"}, "notes"),
+    "prompts/plain_mode/again": NAMED,
+    "prompts/plain_mode/words": AS_IS,
     "prompts/silence": NAMED,
     "prompts/interrupted": Words({"log"}, "log"),
     LABELS: AS_IS,
@@ -261,6 +268,17 @@ def sections_of(text: str) -> dict[str, str]:
     _, *parts = f"\n{text}".split("\n## ")
     named = [part.partition("\n") for part in parts]
     return {name.strip(): words.strip() for name, _, words in named}
+
+
+@functools.lru_cache
+def when_words(text: str) -> Mapping[str, Sequence[str]]:
+    """Words that lead to a process: lines `- process: words, other words`; all others are notes."""
+    found = {}
+    for name, words in _listed(text):
+        known = [" ".join(word.casefold().split()) for word in words.split(",") if word.strip()]
+        if known:
+            found[name] = known
+    return found
 
 
 def buttons(text: str, yes: str, no: str) -> tuple[Choice, Choice]:

@@ -22,6 +22,7 @@ from daemon.engine.unawaited import patiently
 from daemon.kinds import GAVE_WAY, OUT_OF_TIME, TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
 from daemon.mind.answer_limits import answer_limit
+from daemon.mind.plain_prompt import as_asked
 from daemon.mind.private_words import without_private
 from daemon.ports import Hear, Role
 from daemon.reply import Reply
@@ -144,7 +145,9 @@ class Calling:
         self._ctx = ctx
         self._wanted = wanted
         self._purse = purse
-        memory = wanted.memory if wanted.private else without_private(wanted.memory)
+        memory = as_asked(wanted.name, wanted.memory)
+        if not wanted.private:
+            memory = without_private(memory)
         asked = world.llm.request(memory, wanted.role, wanted.schema)
         self.model = str(asked["model"])
         written = canonical(asked)  # once: a prompt may be long
@@ -298,6 +301,7 @@ class Calling:
             stretches=stretches,
             seqs=seqs,
             trailing=memory.trailing,
+            beginning=memory.beginning,
             wording=tuple(self._wanted.wording),
             people=tuple(self._wanted.people),
             suffix=self._wanted.suffix,

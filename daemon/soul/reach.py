@@ -20,6 +20,7 @@ from daemon.engine.reading import Reading
 from daemon.kinds import ModelCall, Said
 from daemon.ports import Clock, Role
 from daemon.reply import Oddity
+from daemon.soul.forms import Forms
 from daemon.soul.model_report import ModelReport, late_words, no_answer, odd_answers
 
 PROBE = 60.0
@@ -42,12 +43,15 @@ class Reach:
         models: Mapping[Role, str],
         availability: Availability | None = None,
         account: Account = ANTHROPIC,
+        forms: Forms | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._models = dict(models)
         self._account = account
         self._availability = availability or Availability(clock)
+        self.forms = forms or Forms(models)
+        """In which form each of them answers."""
         self._calling = Counter[tuple[str, str]]()
         """Calls on their way, by model and root."""
         self._faults: dict[str, tuple[Fault, float]] = {}

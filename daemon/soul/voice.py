@@ -36,7 +36,7 @@ from daemon.mind.recall import recall, remember
 from daemon.mind.tags import SectionTags
 from daemon.mind.wording import fill
 from daemon.ports import Hear, Role
-from daemon.process import Became
+from daemon.process import Became, Kept
 from daemon.reply import Oddity
 from daemon.soul import calls, card, errand
 from daemon.soul.alarm import tell_of_refusal
@@ -247,6 +247,16 @@ class Voice(Scope):
         await errand.report(self, self.execution.id, outcome)
 
     # Calls
+
+    async def is_plain(self, role: Role) -> bool:
+        """Whether this model is asked for plain words, not for sections: recorded where it is."""
+        found = await self.ctx.notice("form", lambda: self.world.reach.forms.chosen(role))
+        return found is not None
+
+    def keeps_form(self, role: Role, kept: Kept) -> None:
+        """What came of an answer of this model that was to have a form; one that is read back is known."""
+        if not self.execution.record.replaying:
+            self.world.reach.forms.noted(role, kept)
 
     async def call(
         self,

@@ -33,6 +33,11 @@ AS_THEY_STAND = [
     "self._turn.text(ASKS)",
     'self._voice.text(f"{TEXTS}system")',
     'self.voice.text(f"{TEXTS}progress")',
+    "turn.text(SOUL)",
+    "turn.text(SOUL)",
+    "turn.text(SOUL)",
+    "turn.text(SYSTEM)",
+    "turn.text(WORDS)",
 ]
 """Those that hold no placeholders, and one of which a line is filled."""
 

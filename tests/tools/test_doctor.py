@@ -75,6 +75,7 @@ async def test_all_is_well(world: Stage) -> None:
         "processes",
         "prices",
         "windows",
+        "form",
         "claude",
         "models",
         "bot token",
@@ -210,6 +211,7 @@ async def test_it_says_what_each_model_costs_and_takes(world: Stage) -> None:
 
 async def test_a_model_of_which_nobody_says_its_window_is_told_with_the_setting(world: Stage) -> None:
     seen = await found(world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE),))
+    assert "in plain words where a model does not keep them" in seen["form"].said
     assert "qwen3:8b 128,000 tokens, as nobody says it: set MODEL_WINDOW" in seen["windows"].said
 
 
@@ -281,7 +283,7 @@ async def test_as_a_command_it_says_a_line_each_and_no_link_once_an_app_is_conne
         out, err = await process.communicate()
     lines = out.decode().splitlines()
     assert (process.returncode, err) == (0, b""), out.decode()
-    assert [text[:2] for text in lines] == ["✓ "] * 19
+    assert [text[:2] for text in lines] == ["✓ "] * 20
     for word in ("secret", "new_app", SOUL.bot_token, SOUL.app_token):
         assert word not in out.decode()
 

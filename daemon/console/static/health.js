@@ -52,9 +52,9 @@ const bad = (what, then) => ({ tone: "bad", what, then });
 
 const ACCOUNT = new Set(["unauthorized", "no-credit", "forbidden", "unknown-model"]);
 
-function models({ reports = [], latency }) {
-  const told = reports.map(model);
-  const answer = latency?.calls && reports.every(({ odd }) => odd);
+function models({ reports = [], forms = [], latency }) {
+  const told = [...reports.map(model), ...forms.map((what) => warn("A model is asked for less.", what))];
+  const answer = latency?.calls && !forms.length && reports.every(({ odd }) => odd);
   return answer ? [...told, good("The models answer.", "The last call of each was answered.")] : told;
 }
 

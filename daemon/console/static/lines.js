@@ -56,6 +56,7 @@ const KINDS = {
   "turn-ended": ({ outcome }) => ({ ...step(...turnEnd(outcome)), tone: GIVEN_UP.has(outcome) && "trouble" }),
   "model-call": (body) => (fruitless(body) ? warning("has no answer", trouble(body)) : thought(body)),
   transition: (body) => step("turns to", el("span", { className: "chip" }, body.to)),
+  form: ({ model }) => step("asks for plain words", model ? el("code", {}, model) : ""),
   mood: (body) => step("is now", el("span", { className: "chip", dataset: { mood: body.mood } }, body.mood)),
   speech: () => step("wants to speak"),
   "speech-started": () => step("begins to speak"),

@@ -1,0 +1,157 @@
+"""A server whose model answers as weak models do, in one of many ways, behind the Messages API.
+
+It takes what llama-server takes (any name, a request that ends with an assistant's words) and ignores what
+that ignores: a schema, and where it is told to, `max_tokens` and `stop_sequences`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from aiohttp import web
+
+from rehearsal.claude.prompt import CHARACTERS
+from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, opening
+
+Request = Mapping[str, Any]
+SECRET = "Alice must never know that the harbour is sold."
+"""What a model thinks, and nobody may read."""
+FERRY = "The ferry leaves at nine."
+COUNTED = {"input_tokens": 100, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+
+
+def texts_of(request: Request) -> list[str]:
+    """All texts of a request, in order: the system's first, what trails last."""
+    blocks = [*request.get("system", ())]
+    for message in request["messages"]:
+        blocks += message["content"]
+    return [block["text"] for block in blocks]
+
+
+def asked_in(request: Request) -> str:
+    """The newest words of a person."""
+    *_, last = [message for message in request["messages"] if message["role"] == "user"]
+    return str(last["content"][-1]["text"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way to answer. `plain` is what people read of it in plain mode, `sections` where sections are asked
+    for; empty: the apology."""
+
+    answer: Callable[[Request], str]
+    plain: str = ""
+    sections: str = ""
+
+
+def always(text: str, plain: str = "", sections: str = "") -> Way:
+    """A way that answers the same to everything."""
+    return Way(answer=lambda _request: text, plain=plain, sections=sections)
+
+
+def alike(text: str, said: str = FERRY) -> Way:
+    """One of which people read the same in either form."""
+    return always(text, said, said)
+
+
+WAYS: Mapping[str, Way] = {
+    "one word for ever": always("ferry " * 5_000),
+    "tags in German": always(f"<gedanke>{SECRET}</gedanke><sprich>Hallo.</sprich>"),
+    "tags in Russian": always(f"<мысль>{SECRET}</мысль><говорить>Привет.</говорить>"),
+    "half of the suffix": always(f"<aside-k>{SECRET}</aside-k><say-k>{FERRY}</say-k>"),
+    "an aside only": always(f"<aside>{SECRET}</aside>"),
+    "an empty spoken section": always(f"<aside>{SECRET}</aside><say></say>"),
+    "our last instruction": Way(answer=lambda request: texts_of(request)[-1]),
+    "our note and the question": Way(answer=lambda request: "\n".join(texts_of(request)[1:])),
+    "our system text": Way(answer=lambda request: texts_of(request)[0]),
+    "broken JSON": always('{"say": "The ferry leaves at ni'),
+    "JSON for a choice": always('{"why": "I have to answer them first", "actions": ["Respond"'),
+    "the other person's turn": alike(
+        f'{FERRY}\n<message from="Alice">\nThank you! And who bought the harbour?\n</message>'
+    ),
+    "white space": always(" \n\t " * 50),
+    "an empty code fence": always("```\n\n```"),
+    "punctuation": always("… . ?! —"),
+    "harmony": alike(
+        f"<|channel|>analysis<|message|>{SECRET}<|end|><|start|>assistant<|channel|>final<|message|>{FERRY}"
+    ),
+    "a thought that never ends": always(f"<think>{SECRET} {SECRET}"),
+    "its sections for ever": alike(f"<say>{FERRY}</say>\n<mood>neutral</mood>\n" * 500),
+    "the third person": always(f"Claudius thinks about it. {SECRET}"),
+    "the question": Way(answer=asked_in),
+}
+"""The ways, by name."""
+
+
+@dataclass(kw_only=True)
+class WeakModel:
+    """The server's model. `requests` are the bodies that came, oldest first."""
+
+    answer: Callable[[Request], str]
+    heeds_bounds: bool = True
+    refuses_beginnings: bool = False
+    """Does it refuse to go on from an assistant's words, as some servers do?"""
+    is_away: bool = False
+    requests: list[Request] = field(default_factory=list)
+    _ids: Any = field(default_factory=lambda: count(1))
+
+    def mount(self, app: web.Application) -> None:
+        """Add the Messages API, and the list of models."""
+        app.router.add_post("/v1/messages", self._messages)
+        app.router.add_get("/v1/models", self._models)
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "weak", "object": "model"}]})
+
+    async def _messages(self, request: web.Request) -> web.StreamResponse:
+        asked = await request.json()
+        if self.is_away:
+            return web.Response(status=503, text="Loading model")
+        if self.refuses_beginnings and asked["messages"][-1]["role"] == "assistant":
+            said = "This model does not support assistant message prefill."
+            return web.json_response(error("invalid_request_error", said, "req_1"), status=400)
+        self.requests.append(asked)
+        text = self.answer(asked)
+        reason = "end_turn"
+        if self.heeds_bounds and len(text) > asked["max_tokens"] * CHARACTERS:
+            text, reason = text[: asked["max_tokens"] * CHARACTERS], "max_tokens"
+        take = Take(
+            stop_sequence=None,
+            id=f"msg_{next(self._ids)}",
+            model=asked["model"],
+            text=text,
+            stop_reason=reason,
+            thinks=False,
+            counted=COUNTED,
+        )
+        stream = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await stream.prepare(request)
+        for event in opening(take):
+            await stream.write(frame(event))
+        for number, piece in enumerate(chunks(text, 20)):
+            await stream.write(frame(delta(take, piece)))
+            if number % 50 == 0:
+                await asyncio.sleep(0)
+        for event in closing(take):
+            await stream.write(frame(event))
+        return stream
+
+
+@asynccontextmanager
+async def serving(model: WeakModel) -> AsyncIterator[str]:
+    """While inside, the model is served; yields its address."""
+    app = web.Application(client_max_size=2**24)
+    model.mount(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()
