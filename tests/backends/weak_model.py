@@ -126,6 +126,7 @@ class WeakModel:
             model=asked["model"],
             text=text,
             stop_reason=reason,
+            stop_sequence="",
             thinks=False,
             counted=COUNTED,
         )
