@@ -200,7 +200,7 @@ async def _services(
         index=stack.enter_context(index_of(journal)),
         texts=texts,
         claude=claude,
-        queue=queue_for(settings),
+        queue=queue_for(settings, claude),
         slack=slack,
         budget=Budget(journal, clock, settings.budget_daily_usd, settings.owner_user_ids),
         reach=Reach(
@@ -220,7 +220,14 @@ async def _services(
 
 async def _look_up(stack: AsyncExitStack, services: Services) -> None:
     """Begin to look up what the model's server can do. Raises ConfigError where it lacks a model."""
-    watch = BackendWatch(services.claude, services.journal, services.budget, services.texts, services.clock)
+    watch = BackendWatch(
+        services.claude,
+        services.queue,
+        services.journal,
+        services.budget,
+        services.texts,
+        services.clock,
+    )
     await (await stack.enter_async_context(watch)).checked()
 
 

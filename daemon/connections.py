@@ -83,9 +83,9 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
     )
 
 
-def queue_for(settings: Settings) -> RequestQueue:
+def queue_for(settings: Settings, claude: Claude) -> RequestQueue:
     """Where requests to models wait that take few at a time."""
-    return RequestQueue(settings.model_concurrency)
+    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
 
 
 def forms_for(settings: Settings, claude: Claude) -> Forms:

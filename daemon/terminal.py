@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 from config import KEY_HINT, Settings
 from daemon.behaviour import readings_of
+from daemon.claude.request_queue import RequestQueue
 from daemon.connections import claude_for, models_of, queue_for, sandboxes_for
 from daemon.documents.citing import check
 from daemon.documents.document import Document, DocumentError
@@ -205,7 +206,7 @@ async def _read(
         claude = await enter(claude_for(settings, clock, "", Tries(progress.say)))
         await look_up_once(claude, clock)
         model = TerminalModel(claude, clock, models_of(settings))
-        world = _world(settings, journal, model, clock, asked.process, open)
+        world = _world(settings, journal, model, queue_for(settings, claude), clock, asked.process, open)
         opened, _ = await journal.open_thread("thread:terminal", HERE)
         words = Message(user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm")
         await journal.append(opened.thread, words, key=asked.key, author="terminal", cause=opened.seq)
@@ -271,7 +272,13 @@ def _is_cut_off(path: Path) -> bool:
 
 
 def _world(
-    settings: Settings, journal: Journal, model: LLM, clock: Clock, process: Process, open: Open
+    settings: Settings,
+    journal: Journal,
+    model: LLM,
+    queue: RequestQueue,
+    clock: Clock,
+    process: Process,
+    open: Open,
 ) -> World:
     """What a turn can reach in a terminal: a model, and nobody to speak to."""
     budget = Budget(journal, clock, settings.budget_daily_usd)
@@ -291,7 +298,7 @@ def _world(
         processes={"reading": process},
         initial="reading",
         readings=readings_of(settings, open),
-        queue=queue_for(settings),
+        queue=queue,
     )
 
 

@@ -159,7 +159,7 @@ class Claude:
 
     def first_word_within(self, model: str) -> float:
         """Seconds for which the first word of this model is waited for."""
-        return FIRST
+        return self._first_event(model)
 
     def _forget(self, model: str) -> None:
         """Another model is served under this name: what was learnt of the one before is not true of it."""

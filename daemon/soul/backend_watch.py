@@ -17,6 +17,7 @@ from daemon.claude.capabilities import Schema
 from daemon.claude.client import Claude
 from daemon.claude.patience import Patience
 from daemon.claude.probes import TEXTS, asked
+from daemon.claude.request_queue import RequestQueue, Urgency
 from daemon.claude.retry import PASSING
 from daemon.engine.event import canonical
 from daemon.engine.exceptions import JournalError
@@ -45,8 +46,17 @@ log = logging.getLogger(__name__)
 class BackendWatch:
     """While inside, the server of `claude` is looked up. Without a base URL nothing is done."""
 
-    def __init__(self, claude: Claude, journal: Journal, budget: Budget, texts: Texts, clock: Clock) -> None:
+    def __init__(
+        self,
+        claude: Claude,
+        queue: RequestQueue,
+        journal: Journal,
+        budget: Budget,
+        texts: Texts,
+        clock: Clock,
+    ) -> None:
         self._claude = claude
+        self._queue = queue
         self._backend = claude.backend
         self._journal = journal
         self._budget = budget
@@ -154,18 +164,10 @@ class BackendWatch:
         return reply
 
     async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> Reply:
-        stop = asyncio.Event()
-        looking = asyncio.create_task(self._stop_for_others(stop))
-        try:
-            return await self._claude.probe(request, form, stop)
-        finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
-
-    async def _stop_for_others(self, stop: asyncio.Event) -> None:
-        while not self._claude.availability.is_busy:
-            await self._clock.sleep(1)
-        stop.set()
+        """Ask when nobody else does; whoever waits for an answer goes first."""
+        model = str(request["model"])
+        async with self._queue.place(model, Urgency.BACKGROUND, SELF, self._stopping) as place:
+            return await self._claude.probe(request, form, place.over)
 
 
 async def look_up_once(claude: Claude, clock: Clock) -> None:

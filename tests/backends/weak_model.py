@@ -121,7 +121,6 @@ class WeakModel:
         if self.heeds_bounds and len(text) > asked["max_tokens"] * CHARACTERS:
             text, reason = text[: asked["max_tokens"] * CHARACTERS], "max_tokens"
         take = Take(
-            stop_sequence=None,
             id=f"msg_{next(self._ids)}",
             model=asked["model"],
             text=text,
