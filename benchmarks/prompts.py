@@ -22,22 +22,24 @@ from benchmarks.judged import Judged, judged, leaks
 from benchmarks.rehearsed_soul import Backend, rehearsed_soul
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.answer import ALOUD
+from daemon.mind.answer import ALOUD, PLAIN, PLAINLY
 from daemon.processes import PROCESSES
 from daemon.reply import Usage
 
 HEAD = (
-    *("conversation", "answered", "calls", "form", "process", "leaked"),
+    *("conversation", "answered", "calls", "asked again", "broken off", "form", "process", "leaked"),
     *("new", "cached", "output", "first word", "in all"),
 )
+SPOKEN = ALOUD | {PLAIN}
+"""The names of calls whose answers people read."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Score:
     """What came of the messages of one conversation.
 
-    `answers` are what people read after each message, empty where there was silence; `seconds` those from
-    each message until all was over.
+    `answers` are what people read after each message, empty where there was silence; `again` are answers that
+    were asked for once more; `seconds` those from each message until all was over.
     """
 
     conversation: Conversation
@@ -45,6 +47,7 @@ class Score:
     calls: list[Entry[ModelCall]] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
     leaked: list[str] = field(default_factory=list)
+    again: int = 0
     seconds: float = 0.0
 
     @property
@@ -59,9 +62,14 @@ class Score:
         return sum((call.event.usage for call in self.calls), Usage())
 
     @property
+    def broken(self) -> int:
+        """Streams that ended in the middle, or that were given up."""
+        return sum(call.event.failure == "broken-stream" for call in self.calls)
+
+    @property
     def first_words(self) -> Sequence[float]:
         """Seconds to the first word of each spoken answer."""
-        aloud = [call.event for call in self.calls if call.event.name in ALOUD]
+        aloud = [call.event for call in self.calls if call.event.name in SPOKEN]
         return [call.first_text for call in aloud if call.first_text is not None]
 
     @property
@@ -72,6 +80,8 @@ class Score:
             self.conversation.name,
             f"{self.answered}/{len(self.conversation.said)}",
             str(len(self.calls)),
+            str(self.again),
+            str(self.broken),
             _share(one.form for one in self.judged),
             _share(one.process for one in self.judged),
             str(len(self.leaked)),
@@ -109,6 +119,9 @@ def _judge(found: Score, posted: str, calls: Sequence[Entry[ModelCall]]) -> None
     new = [call.event for call in calls[len(earlier) :]]
     public = [*(line.text for line in found.conversation.said), *found.answers]
     found.judged += [judged(call.trailing, call.text, PROCESSES) for call in new if call.name in ALOUD]
+    found.again += sum(call.name in (PLAINLY, PLAIN) for call in new) - any(
+        call.name == PLAIN for call in new
+    )
     found.leaked += leaks(posted, earlier, [call.trailing for call in new], public)
     found.answers.append(posted)
     found.calls = [*calls]
@@ -145,6 +158,7 @@ def report(scores: Sequence[Score]) -> str:
         calls=[call for one in scores for call in one.calls],
         judged=[one for each in scores for one in each.judged],
         leaked=[leak for one in scores for leak in one.leaked],
+        again=sum(one.again for one in scores),
         seconds=sum(one.seconds for one in scores),
     )
     return columns([HEAD, *(one.cells for one in scores), every.cells])

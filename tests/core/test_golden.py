@@ -14,10 +14,9 @@ from daemon.engine.event import Event, StepEvent
 from daemon.engine.kinds import AttemptFailed, Restarted, TurnEnded
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS
-from tests.core.golden import KEPT, read
+from tests.core.golden import KEPT, read, scenario_of
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
-from tests.core.scenarios import SCENARIOS
 from tests.engine.golden import restore
 from tests.soak import but
 
@@ -29,7 +28,7 @@ def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Eve
     """What a life makes of a turn that these entries leave half, up to its end."""
     (home / "journal.db").unlink()
     asyncio.run(restore(home / "journal.db", SOUL_KINDS, lines[:-1]))
-    scenario = dataclasses.replace(SCENARIOS[name], events=[])
+    scenario = dataclasses.replace(scenario_of(name), events=[])
     for phase in range(scenario.last_phase, scenario.last_phase + 3):  # a model may be away once more
         assert SOUL.life(home, scenario, phase) == 0
         with reading(home / "journal.db", SOUL_KINDS) as journal:
@@ -39,7 +38,7 @@ def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Eve
     raise AssertionError("it never ended")
 
 
-@pytest.mark.parametrize("name", but(KEPT, ["inner-life-new-code"]))
+@pytest.mark.parametrize("name", but(KEPT, ["inner-life-new-code", "inner-life-new-code-marked"]))
 def test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly(name: str) -> None:
     lines = read(name)
     ends = [number for number, line in enumerate(lines) if line["kind"] == "turn-ended"]

@@ -6,16 +6,22 @@ The owner's texts, which stand first in each of them, are kept once for all that
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry
+from daemon.engine.journal import Journal
 from daemon.engine.reading import reading
-from daemon.kinds import SOUL_KINDS, Text
+from daemon.kinds import SOUL_KINDS, SuffixDrawn, Text
+from daemon.soul.tag_suffix import KEY
+from daemon.soul.texts import SELF
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
+from tests.core.outside import PhaseClock
+from tests.core.scenario import Scenario
 from tests.core.scenarios import SCENARIOS
 from tests.engine.golden import as_line
 
@@ -23,8 +29,15 @@ FOLDER = Path(__file__).parent
 FIRST = ("dm", "called-in", "looked", "asked", "approved", "outage", "afterthought", "next-process")
 LATER = ("run", "branches", "card", "reads", "inner-life-new-code")
 """When these were kept, the texts were others."""
-KEPT = {**dict.fromkeys(FIRST, "texts"), **dict.fromkeys(LATER, "texts-later")}
-"""The scenarios of the harness whose journals are kept, and the file of the texts that each began with."""
+MARKED = "-marked"
+"""The end of the names of the second set, of 29 November 2026: tags of sections have a suffix, the form of an
+answer stands in the system text, and answers are bounded."""
+KEPT = {
+    **dict.fromkeys(FIRST, "texts"),
+    **dict.fromkeys(LATER, "texts-later"),
+    **{f"{name}{MARKED}": "texts-marked" for name in (*FIRST, *LATER)},
+}
+"""The journals that are kept, by the names of their scenarios, and the file of what each began with."""
 
 
 def path_of(name: str) -> Path:
@@ -32,10 +45,23 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name}.jsonl"
 
 
+def scenario_of(name: str) -> Scenario:
+    """The scenario of this journal."""
+    return SCENARIOS[name.removesuffix(MARKED)]
+
+
+async def _mark(home: Path) -> None:
+    """Draw the suffix of tags, the same for all journals."""
+    async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
+        await journal.append(SELF, SuffixDrawn(suffix="k7"), key=KEY, author="core")
+
+
 def write(name: str) -> None:
     """Tell this scenario, and keep its journal."""
-    scenario = SCENARIOS[name]
+    scenario = scenario_of(name)
     with home_for(name) as home:
+        if name.endswith(MARKED):
+            asyncio.run(_mark(home))
         for phase in range(scenario.phases):
             assert SOUL.life(home, scenario, phase) == 0
         with reading(home / "journal.db", SOUL_KINDS) as journal:
@@ -43,7 +69,7 @@ def write(name: str) -> None:
                 (entry, as_line(journal.kinds.dump(entry.event), entry))
                 for entry in journal.since(0, 100_000)
             ]
-    first = next(number for number, (entry, _) in enumerate(every) if not _is_text(entry))
+    first = next(number for number, (entry, _) in enumerate(every) if not _is_given(entry))
     texts = "".join(f"{line}\n" for _, line in every[:first])
     kept = path_of(KEPT[name])
     if not kept.exists():
@@ -52,8 +78,9 @@ def write(name: str) -> None:
     path_of(name).write_text("".join(f"{line}\n" for _, line in every[first:]))
 
 
-def _is_text(entry: Entry[Any]) -> bool:
-    return isinstance(entry.event, Text)
+def _is_given(entry: Entry[Any]) -> bool:
+    """Was this there before anything happened?"""
+    return isinstance(entry.event, Text | SuffixDrawn)
 
 
 def read(name: str) -> Sequence[dict[str, Any]]:
