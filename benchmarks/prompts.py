@@ -119,9 +119,8 @@ def _judge(found: Score, posted: str, calls: Sequence[Entry[ModelCall]]) -> None
     new = [call.event for call in calls[len(earlier) :]]
     public = [*(line.text for line in found.conversation.said), *found.answers]
     found.judged += [judged(call.trailing, call.text, PROCESSES) for call in new if call.name in ALOUD]
-    found.again += sum(call.name in (PLAINLY, PLAIN) for call in new) - any(
-        call.name == PLAIN for call in new
-    )
+    names = [call.name for call in new]
+    found.again += names.count(PLAINLY) + max(names.count(PLAIN) - 1, 0)
     found.leaked += leaks(posted, earlier, [call.trailing for call in new], public)
     found.answers.append(posted)
     found.calls = [*calls]
