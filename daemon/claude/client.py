@@ -335,35 +335,42 @@ class Claude:
                         if delta:
                             patience.rest(stream.aclose)
                             yield delta
-                            patience.wait()
                         if answer.closed:
                             answer.stop(_tokens_of(request))
                             return
+                        if delta:
+                            patience.wait()
                         if answer.ended:
                             await _end_of(came)
                             break
-            if not answer.complete:
-                raise Broken("the stream ended in the middle", ours=True)
-            answer.end()
-            if answer.stop_reason == FULL and not answer.texts:
-                answer.failure = TOO_LONG
-                self._windows.refused(request, "")
-                return
-            if not answer.quiet:  # a picture has tokens that are not counted here
-                self._windows.counted(request, answer.usage)
+            self._ended(request, answer)
         except (*FAILURES, Stopped) as error:
-            if answer.complete:  # it was whole before that
-                return
-            if isinstance(error, Stopped):
-                answer.stop(_tokens_of(request))
-                return
-            answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
-            if answer.failure == TOO_LONG:
-                self._windows.refused(request, whole(error))
-            if not answer.quiet:
-                self._complain(
-                    Fault(failure=answer.failure, model=request["model"]), detail(error, self._key)
-                )
+            self._broke_off(request, answer, error)
+
+    def _ended(self, request: Mapping[str, Any], answer: Answer) -> None:
+        """Take the end of a stream. Raises Broken where it came too soon."""
+        if not answer.complete:
+            raise Broken("the stream ended in the middle", ours=True)
+        answer.end()
+        if answer.stop_reason == FULL and not answer.texts:
+            answer.failure = TOO_LONG
+            self._windows.refused(request, "")
+        elif not answer.quiet:  # a picture has tokens that are not counted here
+            self._windows.counted(request, answer.usage)
+
+    def _broke_off(self, request: Mapping[str, Any], answer: Answer, error: Exception) -> None:
+        """Take what ended a stream; where the answer was whole before that, it changes nothing."""
+        if answer.complete:
+            return
+        if isinstance(error, Stopped):
+            answer.stop(_tokens_of(request))
+            return
+        answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
+        if answer.failure == TOO_LONG:
+            self._windows.refused(request, whole(error))
+        if not answer.quiet:
+            fault = Fault(failure=answer.failure, model=request["model"])
+            self._complain(fault, detail(error, self._key))
 
     def _first_event(self, model: str) -> float:
         """Seconds within which the first event must come."""

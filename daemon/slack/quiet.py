@@ -1,10 +1,8 @@
 """Speech that cannot ping, and makes Slack fetch nothing that nobody named. Pure; code stays as it is.
 
-Entities become characters first, so that none of them hides what Slack would resolve.
-
-The model's text is not trusted to leave people alone: what Slack would resolve is broken by an invisible
-space. Those in `keep` may be mentioned: the owners, so that a sentence can call one. A model could call them,
-too, if it were talked into it; but whoever can do that stands in the same channel and may mention them there.
+Entities become characters first, so that none of them hides what Slack would resolve; that is broken by an
+invisible space. Those in `keep` may be mentioned: the owners, so that a sentence can call one. A model could
+call them, too, if it were talked into it; but whoever can do that may mention them there themselves.
 """
 
 from __future__ import annotations

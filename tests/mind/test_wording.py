@@ -31,15 +31,17 @@ READERS = {
 """Who is given a text as it stands in its file: what fills it, and what reads it as a table or as it is."""
 AS_THEY_STAND = [
     "self._turn.text(ASKS)",
+    "self._turn.text(TAGS)",
     'self._voice.text(f"{TEXTS}system")',
     'self.voice.text(f"{TEXTS}progress")',
+    "turn.text(FORM)",
     "turn.text(SOUL)",
     "turn.text(SOUL)",
     "turn.text(SOUL)",
     "turn.text(SYSTEM)",
     "turn.text(WORDS)",
 ]
-"""Those that hold no placeholders, and one of which a line is filled."""
+"""Those that hold no placeholders, one of which a line is filled, and the form, which nobody reads so."""
 
 
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))
