@@ -67,9 +67,14 @@ class Noting:
         return self._llm.request(memory, role, schema)
 
     def bounded(
-        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+        self,
+        request: Mapping[str, Any],
+        max_tokens: int | None,
+        stop_sequences: Sequence[str],
+        *,
+        likeliest: bool = False,
     ) -> Mapping[str, Any]:
-        return self._llm.bounded(request, max_tokens, stop_sequences)
+        return self._llm.bounded(request, max_tokens, stop_sequences, likeliest=likeliest)
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         return self._llm.reserve(request, size)

@@ -63,10 +63,18 @@ class LLM(Protocol):
         """
 
     def bounded(
-        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+        self,
+        request: Mapping[str, Any],
+        max_tokens: int | None,
+        stop_sequences: Sequence[str],
+        *,
+        likeliest: bool = False,
     ) -> Mapping[str, Any]:
         """The same request for an answer of so many tokens at the most, besides what the model thinks, that
-        ends with one of these texts."""
+        ends with one of these texts.
+
+        `likeliest`: a model that is not listed is to take the likeliest words, where its server heeds that.
+        """
 
     def reserve(self, request: Mapping[str, Any], size: int) -> float:
         """The most that this request, of so many bytes, can cost, in dollars."""

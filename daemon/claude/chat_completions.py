@@ -94,6 +94,8 @@ class Manner:
         }
         if self.has_usage:
             body["stream_options"] = {"include_usage": True}
+        if "temperature" in request:
+            body["temperature"] = request["temperature"]
         stops = request.get("stop_sequences", ())[:MOST_STOPS]
         if stops and self.has_stop:
             body["stop"] = [*stops]

@@ -131,7 +131,12 @@ class Claude:
         return self.bounded(made, max_tokens, stop_sequences)
 
     def bounded(
-        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+        self,
+        request: Mapping[str, Any],
+        max_tokens: int | None,
+        stop_sequences: Sequence[str],
+        *,
+        likeliest: bool = False,
     ) -> Mapping[str, Any]:
         """The same request for an answer of so many tokens, besides the model's thoughts, that ends so.
 
@@ -145,6 +150,8 @@ class Claude:
             bounds["max_tokens"] = spec.answer(max_tokens + (THINKING if thinks else spec.thoughts))
         if stop_sequences and not thinks:
             bounds["stop_sequences"] = [*stop_sequences]
+        if likeliest and not is_listed(spec.id):
+            bounds["temperature"] = 0
         return {**request, **bounds}
 
     def _named(self, role: Role | str) -> str:

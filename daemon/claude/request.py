@@ -142,7 +142,9 @@ def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def less_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The same without what backends refuse: words to go on from, then a schema. None: it has neither."""
+    """The same without what backends refuse: a temperature, first words, a schema. None: it has none of these."""
+    if "temperature" in request:
+        return {name: value for name, value in request.items() if name != "temperature"}
     if request["messages"][-1]["role"] == "assistant":
         return {**request, "messages": request["messages"][:-1]}
     return plain(request) if formed(request) else None

@@ -32,6 +32,7 @@ NOTE = "prompts/plain_mode/note"
 KNOWN = "prompts/plain_mode/known"
 AGAIN = "prompts/plain_mode/again"
 WORDS = "prompts/plain_mode/words"
+NO_DAY = {"weekday": "", "date": ""}
 LONGEST_CHARACTER = 600
 """Characters of soul.md that a small model is told: whole paragraphs, from the first one on."""
 
@@ -79,7 +80,7 @@ async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: s
     seen = await _prompt(turn, memory)
     asking = Listening(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
-    rules = [worded(turn, SYSTEM, character=""), worded(turn, AGAIN), guidance, _note(turn)]
+    rules = [worded(turn, SYSTEM, character="", **NO_DAY), worded(turn, AGAIN), guidance, _note(turn)]
     check = partial(checked, turn, seen, rules, turn.text(SOUL))
     said = [one.content for one in plainly(seen).conversation if one.role == "assistant"]
     answer = first = check(await asking.ask(_question(role, note), None), said)
@@ -127,7 +128,8 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """The memory with a short system text in place of the long ones."""
-    core = await turn.enter(SYSTEM, worded(turn, SYSTEM, character=_character(turn)))
+    text = worded(turn, SYSTEM, character=_character(turn), **_day(turn))
+    core = await turn.enter(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
 
@@ -144,25 +146,30 @@ def _character(turn: Turn) -> str:
 
 def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
     """What stands above the newest message: who wrote it, these facts, what is found out, what to do now."""
-    known = {"weekday": "", "date": "", "time": "", "known": "", **facts}
+    known = {**NO_DAY, "time": "", "known": "", **facts}
     names = listed(entry.event.name for entry in turn.answers)
     note = worded(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
     return f"{notes}\n\n{note}".strip()
 
 
 def _facts(turn: Turn) -> dict[str, str]:
-    """The time, and what is known of those who spoke: words of the note that may be said."""
+    """The time, and what is known of those who spoke: words that the note may hold, and that may be said."""
     now = datetime.fromtimestamp(turn.began_at, UTC)
     known = [
         worded(turn, KNOWN, person=plain(person), notes=" ".join(fenced(told).split()))
         for person, told in turn.known
     ]
     return {
-        "weekday": f"{now:%A}",
-        "date": f"{now.day} {now:%B %Y}",
+        **_day(turn),
         "time": f"{now:%H:%M}",
         "known": " ".join(known),
     }
+
+
+def _day(turn: Turn) -> dict[str, str]:
+    """The day, which the system text may hold: it changes once a day, and tells of nobody."""
+    now = datetime.fromtimestamp(turn.began_at, UTC)
+    return {"weekday": f"{now:%A}", "date": f"{now.day} {now:%B %Y}"}
 
 
 def checked(

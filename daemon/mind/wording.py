@@ -55,7 +55,7 @@ WORDING: dict[str, Words] = {
     "prompts/time": Words({"weekday", "date", "time"}),
     "prompts/pipeline": FUSED,
     "prompts/plain": FUSED,
-    "prompts/plain_mode/system": Words({"character", "name"}, "character"),
+    "prompts/plain_mode/system": Words({"character", "name", "weekday", "date"}, "character"),
     "prompts/plain_mode/note": Words(
         {"names", "place", "weekday", "date", "time", "known", "guidance", "name"}, "guidance"
     ),

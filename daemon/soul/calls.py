@@ -21,6 +21,7 @@ from daemon.engine.keys import root_of
 from daemon.engine.unawaited import patiently
 from daemon.kinds import GAVE_WAY, OUT_OF_TIME, TOO_DEAR, ModelCall, Said
 from daemon.memory import WorkingMemory
+from daemon.mind.answer import PLAIN
 from daemon.mind.answer_limits import answer_limit
 from daemon.mind.plain_prompt import as_asked
 from daemon.mind.private_words import without_private
@@ -154,7 +155,9 @@ class Calling:
         self.saw = digest_of(written)
         self._size = len(written)
         # The bounds follow from the name, and are no part of what the model sees.
-        self.request = world.llm.bounded(asked, answer_limit(wanted.name), wanted.stop_sequences)
+        self.request = world.llm.bounded(
+            asked, answer_limit(wanted.name), wanted.stop_sequences, likeliest=wanted.name == PLAIN
+        )
 
     def excess(self, *, refused: bool = False) -> int:
         """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""

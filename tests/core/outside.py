@@ -279,7 +279,12 @@ class FileModel:
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
 
     def bounded(
-        self, request: Mapping[str, Any], max_tokens: int | None, stop_sequences: Sequence[str]
+        self,
+        request: Mapping[str, Any],
+        max_tokens: int | None,
+        stop_sequences: Sequence[str],
+        *,
+        likeliest: bool = False,
     ) -> Mapping[str, Any]:
         return request
 
