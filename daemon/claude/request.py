@@ -142,7 +142,7 @@ def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def less_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The same without what backends refuse: a temperature, first words, a schema. None: it has none of these."""
+    """The same without what backends refuse: temperature, first words, then schema. None: it has none."""
     if "temperature" in request:
         return {name: value for name, value in request.items() if name != "temperature"}
     if request["messages"][-1]["role"] == "assistant":

@@ -184,3 +184,23 @@ def test_a_kind_of_call_that_nobody_reads_is_shorter_than_what_people_read() -> 
     told = {"learn": 400, "think": 600, "internal_monologue": 600, "judge": 200, "choose": 800}
     assert {name: answer_limit(name) for name in told} == told
     assert answer_limit("a call of an owner's process") is None
+
+
+@pytest.mark.parametrize("model", [LOCAL, "claude-sonnet-5-5"])
+async def test_only_a_model_that_is_not_listed_is_asked_for_the_likeliest_words(
+    build: Build, understudy: Understudy, model: str
+) -> None:
+    claude = await build(models={"speak": model})
+    asked = claude.bounded(claude.request(MEMORY, "speak"), None, (), likeliest=True)
+    assert asked.get("temperature") == (0 if model == LOCAL else None)
+
+
+async def test_a_temperature_that_the_server_refuses_is_left_out(
+    build: Build, understudy: Understudy
+) -> None:
+    claude = await build(models={"speak": LOCAL})
+    asked = claude.bounded(claude.request(MEMORY, "speak"), None, (), likeliest=True)
+    understudy.say("Hello.")
+    reply = await claude.call(asked, None, free, asyncio.Event())
+    assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 2)
+    assert ["temperature" in request for request in understudy.requests] == [True, False]
