@@ -159,15 +159,23 @@ async def test_what_people_said_may_be_repeated(dormant: Stage) -> None:
         assert await dormant.answers(ALICE, ts) == [f"You wrote: {words}"]
 
 
-async def test_the_date_may_be_told_though_it_stands_in_the_note(dormant: Stage) -> None:
+async def test_the_date_may_be_told_though_it_stands_in_the_system_text(dormant: Stage) -> None:
     def dated(request: Request) -> str:
-        return texts_of(request)[-2].partition("direct message. ")[2].partition(" UTC")[0] + " UTC."
+        day = request["system"][-1]["text"].rpartition("It is ")[2]
+        return f"As far as I can see, it is {day}"
 
     async with weak(dormant, dated, model_form="plain"):
-        ts = await dormant.say("alice", ALICE, "What day is it, and what time?")
+        ts = await dormant.say("alice", ALICE, "What day is it?")
         [said] = await dormant.answers(ALICE, ts)
-        assert said.startswith("It is ")
-        assert said.endswith(" UTC.")
+        assert said.endswith(" September 2026.")
+
+
+async def test_nothing_stands_above_a_message_where_there_is_nothing_to_tell(dormant: Stage) -> None:
+    async with weak(dormant, lambda _: "Paris.", model_form="plain") as model:
+        await dormant.say("alice", ALICE, "What is the capital of France?")
+        assert [one["content"][0]["text"] for one in model.requests[0]["messages"]] == [
+            "What is the capital of France?"
+        ]
 
 
 async def test_a_model_that_says_its_last_answer_again_is_shown_the_newest_message_alone(
