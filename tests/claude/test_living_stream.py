@@ -204,8 +204,8 @@ async def test_an_endless_line_is_given_up_in_bounded_memory(
 
 
 async def test_a_long_answer_in_small_or_odd_pieces_is_no_endless_line() -> None:
-    text = "y" * 1_000
-    whole = b"".join([frame(START), *[frame(delta(text)) for _ in range(1_200)], frame(STOP), frame(END)])
+    piece = {**delta("y" * 50), "obfuscation": "x" * 1_000}  # some servers pad what they send
+    whole = b"".join([frame(START), *[frame(piece) for _ in range(1_200)], frame(STOP), frame(END)])
     assert len(whole) > MOST_BYTES
     for end in (b"\n", b"\r\n"):
         sent = whole.replace(b"\n", end)
@@ -214,7 +214,7 @@ async def test_a_long_answer_in_small_or_odd_pieces_is_no_endless_line() -> None
                 await it.send(sent[start : start + 100_001])
             it.raw.end()
             reply = await it.call
-        assert (reply.outcome, len(reply.text)) == ("ok", 1_200_000)
+        assert (reply.outcome, len(reply.text)) == ("ok", 60_000)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

@@ -123,6 +123,11 @@ class Stage:
         blocks = [(m["role"], block["text"]) for m in messages for block in m["content"]]
         return blocks[:-1]
 
+    def seen(self, nth: int = -1) -> dict[str, Any]:
+        """What the model saw of the nth request: all of it but how its answer is sent, and where it ends."""
+        request = self.model.requests[nth]
+        return {key: value for key, value in request.items() if key not in ("stream", "stop_sequences")}
+
     async def settled(self, patience: float = PATIENCE) -> None:
         """Everything that was sent is acked, and no turn is running or due."""
         try:

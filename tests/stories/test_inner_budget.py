@@ -104,11 +104,11 @@ async def test_the_bounds_of_conversations_do_not_stand_in_its_way(asleep: Stage
 
 async def test_the_daily_budget_of_all_stands_in_its_way(asleep: Stage) -> None:
     stage = asleep
-    await live(stage, budget_daily_usd=0.14)
+    await live(stage, budget_daily_usd=0.1)
     for number in range(5):
         thinks(stage, unlike(number), do("llm_memory.add", text=str(number)))
         await passes(stage, 60)
-    assert 0 < stage.soul.budget.today().cost <= 0.14
+    assert 0 < stage.soul.budget.today().cost <= 0.1
     assert lines(stage)[-1] == "over-budget"
     assert len(shown(stage)) < 5
 

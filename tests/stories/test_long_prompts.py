@@ -56,7 +56,7 @@ async def test_each_call_of_a_long_thread_is_small_and_shows_all_that_the_model_
     assert not stage.entries("stretch")
     for number in range(3):
         _, call = await asked(stage, f"thing {number}", root)
-        sent = {key: value for key, value in stage.model.requests[-1].items() if key != "stream"}
+        sent = stage.seen()
         assert "number 0." in str(sent)
         told = await shown(stage, call)
         assert (told["agrees"], told["request"]) == (True, sent)

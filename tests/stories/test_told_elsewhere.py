@@ -59,7 +59,7 @@ async def tell_all(stage: Stage, everywhere: list[Place]) -> None:
     for place, person in told(everywhere):
         said, noted = place.secrets(person)
         stage.model.say(learning(f"I heard what was {said}."))
-        stage.model.say(noted, asks=ASKED.replace("Alice", person.title()), model=FAST)
+        stage.model.say(f"- {noted}", asks=ASKED.replace("Alice", person.title()), model=FAST)
         await stage.say(person, place.channel, place.words(f"This is {said}."))
     assert len(stage.entries("person")) == len([*told(everywhere)])
 
