@@ -48,13 +48,14 @@ Command = tuple[str, Mapping[str, Any], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A note that it has read."""
+    """A note whose words it sees. `open`: they stand there until it is marked as read."""
 
     id: str
     source: str
     who: str
     place: str
     text: str
+    open: bool
 
     @property
     def told(self) -> str:
@@ -100,6 +101,9 @@ def _thought(contexts: Mapping[str, str]) -> str:
         said.append(_remark(notes))
     for note in notes:
         commands += _kept(note, replies)
+    seen = [int(note.id) for note in notes if note.open]
+    if seen:
+        commands.append(("notes.mark", {"ids": seen}, "I have seen what they say"))
     topics = list(dict.fromkeys(filter(None, map(_topic, notes))))
     if topics:
         commands.append(("diary.search", {"query": topics[-1]}, f"see what I know of {topics[-1]}"))
@@ -246,6 +250,7 @@ def _note(head: str, text: str) -> Note:
         who=about.get("from", "somebody").split("@")[-1],
         place=about.get("in", ""),
         text=html.unescape(text),
+        open="read" not in about.get("state", "").split(", "),
     )
 
 
