@@ -47,7 +47,7 @@ NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind
 """The kinds of entries that are notes."""
 STARTED = "the daemon was started"
 SEEN = "what you asked for before your sleep is here"
-ASKING = (".read", ".search", ".list", ".neighbours")
+ASKING = ("help", ".read", ".search", ".list", ".neighbours")
 """How the names of commands end that ask to see something."""
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
@@ -174,13 +174,12 @@ class Tick:
         if self._woke:
             return self._thread_of(self._woke[-1])
         last = self._state.log.last
-        slept = done(last.commands, "cycle.idle") and not self._sees_first
         read = done(last.commands, "notes.read")
-        if read and read[-1].shows and not slept:
+        if read and read[-1].shows and not self._slept:
             return self._thread_of(read[-1].shows[-1])
         if unseen:
             return root_of(unseen[0].thread)
-        if slept:
+        if self._slept:
             return PUBLIC
         return last.tick.view
 
@@ -188,6 +187,14 @@ class Tick:
     def _sees_first(self) -> bool:
         """Is this tick for what it asked for in the answer in which it wanted to sleep?"""
         return SEEN in self._why
+
+    @property
+    def _slept(self) -> bool:
+        """Did it sleep after its last answer: as that wanted it, or as the one before, which came first?"""
+        last = self._state.log.last
+        if SEEN in last.tick.why and last.tick.outcome == "waiting" and not done(last.commands, "cycle."):
+            return True
+        return bool(done(last.commands, "cycle.idle")) and not self._sees_first
 
     def _thread_of(self, seq: int) -> str:
         note = self._state.notes.get(seq)
@@ -270,7 +277,9 @@ class Tick:
         answer = without_thoughts(call.event.text)
         written = read(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
-        waits = only_waits([one.name for one in written.commands]) and not wrong
+        wanted = done(self._state.log.last.commands, "cycle.idle")
+        sleeps_on = bool(wanted) and self._sees_first and not (written.commands or wrong)
+        waits = sleeps_on or (only_waits([one.name for one in written.commands]) and not wrong)
         reflex = BreakingOut(turn=self._turn, contexts=contexts, known=known)
         repeated, found = await reflex.judged(answer, written, waits)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
@@ -279,10 +288,9 @@ class Tick:
         if repeated:
             await self._break_out(contexts, line, reflex, answer)
             return
-        wanted = done(self._state.log.last.commands, "cycle.idle")
         ran = await self._carry_out(contexts, written)
         await self._write_line(contexts, replace(line, commands=tuple(seqs_of(ran))))
-        if self._sees_first and not ran:
+        if sleeps_on:
             await self._sleep(wanted[-1])
         else:
             await self._wait_for(ran)

@@ -311,6 +311,7 @@ async def test_what_it_asked_for_it_sees_before_it_sleeps_as_it_wanted(alive: St
         (do("diary.search", query="rain"), '<result of="diary.search"'),
         later(do("files.read", path="no/such.md"), '<result of="files.read"'),
         (do("process.list"), '<result of="process.list"'),
+        (do("help", type="diary.add"), '<result of="help"'),
         (do("notes.hide", ids=[9_999]), 'done="no"'),
     ],
     ids=str,
@@ -356,3 +357,44 @@ async def test_a_kill_before_it_sees_that_changes_nothing(alive: Stage) -> None:
     calls = len(shown(stage))
     await passes(stage, 30 * HOUR)
     assert len(shown(stage)) == calls
+
+
+async def test_after_that_sleep_public_things_are_in_view(alive: Stage) -> None:
+    stage = alive
+    await stage.say("bob", GENERAL, SAID)
+    asked = await asks_and_sleeps(stage, do("notes.read", ids=[note_of(stage, "lift")]), seconds=HOUR)
+    assert asked.setting("in view").startswith("#general (")
+    thinks(stage, unlike(9))
+    await passes(stage, HOUR)
+    woken = shown(stage)[-1]
+    assert woken.setting("why you think now") == "the time of your sleep is over"
+    assert woken.setting("in view") == "public things only"
+
+
+@pytest.mark.parametrize("then", ["I see, and sleep.", "I see, and sleep.\n# Commands:\n# End of commands"])
+async def test_to_sleep_in_the_words_of_before_is_no_repetition(alive: Stage, then: str) -> None:
+    stage = alive
+    for number in range(2):
+        thinks(stage, unlike(number), do("diary.search", query="rain"), do("cycle.idle", seconds=HOUR))
+        await passes(stage, HOUR)
+        thinks(stage, then)
+        await passes(stage, 60)
+    assert lines(stage)[-4:] == ["thought", "waiting"] * 2
+    calls = len(shown(stage))
+    await passes(stage, HOUR - 120)
+    assert len(shown(stage)) == calls, "it sleeps"
+
+
+async def test_a_process_that_ends_before_it_has_seen_wakes_it(asleep: Stage) -> None:
+    stage = asleep
+    await live(stage, process_commands=Recipes({"it": LASTS}))
+    await did(stage, do("process.start", name="it"))
+    [process] = [entry.seq for entry in stage.entries("process-started")]
+    thinks(stage, unlike(8), do("process.list"), do("cycle.idle", processes=[process]))
+    await passes(stage, 60)
+    await ends(stage, process)
+    thinks(stage, "I see, and sleep.")
+    await passes(stage, 60)
+    thinks(stage, unlike(9))
+    await passes(stage, 60)
+    assert shown(stage)[-1].setting("why you think now") == f"processes ended: {process}"
