@@ -78,9 +78,7 @@ class Story:
         await self.tick(*(_and_read(one, self.notes.get(self.here)) for one in first))
         await self.tick(_and_read(last, self.notes.get(then)))
         if not then:
-            await self.tick(
-                f"I see, and sleep. {thought}"
-            )  # first it is shown what it asked for, in this view
+            await self.tick(f"I see, and sleep. {thought}")  # what it asked for is seen first, in this view
         self.here = then
 
     def ticks(self) -> Sequence[object]:
