@@ -390,6 +390,9 @@ class _Round:
         if len(plan.steps) > MOST_STEPS:
             await deeds.remark("long plan")
             return None
+        before = self._turn.plans()
+        if before and not plan.title:  # or people would read its condition from now on
+            plan = replace(plan, title=before[-1].title)
         await self._turn.once(plan)
         await self._turn.show_plan(plan)
         return plan

@@ -117,6 +117,15 @@ async def test_a_plan_that_changes_its_title_alone_changes_the_card(stage: Stage
     assert titles == ["The fruit in the bowl", "Fruit", "The fruit in the bowl"]
 
 
+async def test_a_plan_that_is_written_again_without_its_title_keeps_it(stage: Stage) -> None:
+    untitled = TITLED.replace('title="The fruit in the bowl" ', "")
+    thinks(stage, TITLED.format("false"), untitled.format("true"), final("Three."))
+    ts = await stage.say("alice", ALICE, "How many fruits?")
+    assert await stage.answers(ALICE, ts) == ["1/1 The fruit in the bowl", "Three."]
+    said = str(await stage.client("alice").conversations_replies(channel=ALICE, ts=ts))
+    assert "the project has ended" not in said
+
+
 def test_a_plan_of_before_has_its_condition_as_its_title() -> None:
     plan = PlanMade(condition="all counted", steps=(("pears", "open"),))
     assert (plan.heading, plan.line()) == ("all counted", "0/1: all counted")
