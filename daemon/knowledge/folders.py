@@ -203,6 +203,8 @@ class Folders:
         for path, line, text in self.database.execute(FIND, (asked, MOST_LOOKED_AT)).fetchall():
             passage = passage_shown(path, line, unindexed(text))
             if text in places and len(text) > SHORT:
+                if not is_new(passage):  # nor is it in the next search
+                    continue
                 passage = COPY.format(path=path, line=line, first=places[text])
             if (found and len(passage) > left) or not is_new(passage):
                 continue

@@ -130,6 +130,18 @@ async def test_no_passage_comes_twice_for_two_queries(docs: Path, library: Folde
     assert not {*first} & {*second}
 
 
+async def test_a_copy_that_was_named_is_not_shown_for_the_next_query(docs: Path, library: Folders) -> None:
+    for n in range(2):
+        (docs / f"copy-{n}.md").write_text(f"# Copies\n\n{WRAPPED}\n")
+    known = set[str]()
+
+    def is_new(passage: str) -> bool:
+        return passage not in known and not known.add(passage)  # type: ignore[func-returns-value]
+
+    assert await library.search("paragraph", is_new)
+    assert await library.search("wrapped by hand", is_new) == ""
+
+
 async def test_what_stands_in_two_files_alike_is_shown_once(docs: Path, library: Folders) -> None:
     for n in range(3):
         (docs / f"copy-{n}.md").write_text(f"# Copies\n\n{WRAPPED}\n")
