@@ -42,6 +42,8 @@ PAGE = re.compile(r"(.+?),? (?:p|pp|page|pages)\.? ?(\d+)(?:[-\u2013]\d+)?")
 LINK = re.compile(r"https?://\S+")
 NAMELESS = "context"
 """How a text is called that a reading was given without a name: a part of any of the documents."""
+BARE = re.compile(r"l?\d+(?:[-\u2013]l?\d+)?")
+"""A place that is the number of a line alone, as it stands before the lines that a model reads."""
 AROUND = f" <>,:-\u2013{BAR}"
 """What may stand around the name of a place."""
 TARGET = re.compile(r"\([^()\s]{0,500}\)")
@@ -176,7 +178,7 @@ class Library:
 
     def is_cited(self, head: str, *, quoted: bool) -> bool:
         """Whether a bracket that begins so cites something, rightly or wrongly."""
-        key = _key(head)
+        key = self._cited(head) if quoted else _key(head)
         found = LINES.match(key) or PAGE.match(key)
         known = key in self._parts or (found is not None and found[1] in self._named)
         if not quoted:
@@ -186,11 +188,18 @@ class Library:
 
     def corrected(self, citation: Citation) -> str:
         """The citation, at the right place where the words stand at another; empty: it does not hold."""
-        key, quote = _key(citation.head), without_numbers(citation.quote)
+        key, quote = self._cited(citation.head), without_numbers(citation.quote)
         if (key, quote) not in self._places:
             self._places[key, quote] = self._place(key, quote)
         place = self._places[key, quote]
         return place and citation.at(place)
+
+    def _cited(self, head: str) -> str:
+        """The place that is named so, where something is quoted from it."""
+        key = _key(head)
+        if BARE.fullmatch(key) and key not in self._named and key not in self._parts:
+            return f"{NAMELESS}:{key}"
+        return key
 
     def _place(self, key: str, quote: str) -> str:
         """The place at which these words stand: the given one, or the only one; empty where there is none."""

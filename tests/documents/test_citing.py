@@ -100,6 +100,8 @@ CORRECTED = {
     '[report.txt:8 "costs … they say … year"]': '[report.txt:2 "costs … they say … year"]',
     '[report.txt:1 "6│ Six. 7│ Seven."]': '[report.txt:6 "Six. Seven."]',
     '[report.txt:6│ "Six."]': '[report.txt:6 "Six."]',
+    '[3│ "It is 5 degrees"]': '[report.txt:5 "It is 5 degrees"]',
+    '[9 "It is 5 degrees"]': '[report.txt:5 "It is 5 degrees"]',
     '[context:3 "It is 5 degrees"]': '[report.txt:5 "It is 5 degrees"]',
     '[context:3 "hello there"]': f'[{LINK} "hello there"]',
     '[A paper (2).pdf p.1 "third page"]': '[A paper (2).pdf p.3 "third page"]',
