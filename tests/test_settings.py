@@ -459,7 +459,7 @@ def test_a_model_without_a_price_ends_the_start_with_the_line_to_write(key: str)
 
 def test_a_model_of_chat_completions_needs_a_price_as_any_other() -> None:
     [said] = complaints(CHAT | {"CLAUDE_MODEL": "gpt-9"})
-    assert "does not say what gpt-9 (CLAUDE_MODEL) costs" in said
+    assert "does not say what gpt-9 (CLAUDE_MODEL and CLAUDE_MODEL_FAST) costs" in said
     assert Settings.from_env(CHAT | {"CLAUDE_MODEL": "gpt-9", "MODEL_PRICES": "gpt-9=1/8/0.1"})
 
 

@@ -59,8 +59,11 @@ class CapabilityFile:
         return NOTHING
 
     def keep(self, served: Served, found: LookedUp) -> None:
-        """Put this in place of what was kept. That the disk is full ends nothing."""
-        if self._path is None:
+        """Put this in place of what was kept. That the disk is full ends nothing.
+
+        Where the folder is not made yet (the doctor looks before the first start) nothing is kept.
+        """
+        if self._path is None or not self._path.parent.is_dir():
             return
         rows = [row for row in self._rows() if _served(row) != served]
         rows.append(_row(served, found))

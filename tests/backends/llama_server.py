@@ -83,13 +83,17 @@ class LlamaServer:
         app.router.add_get("/props", self._props)
 
     async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response(self.listing())
+
+    def listing(self) -> dict[str, Any]:
+        """What /v1/models says."""
         names = self.listed if self.listed is not None else (self.name,)
         meta = {"n_ctx": self.window, "n_ctx_train": 32_768, "n_vocab": 151_936, "n_params": 1_543_714_304}
         data = [
             {"id": name, "object": "model", "created": 1, "owned_by": "llamacpp", "meta": meta}
             for name in names
         ]
-        return web.json_response({"object": "list", "data": data})
+        return {"object": "list", "data": data}
 
     async def _props(self, _: web.Request) -> web.Response:
         usual = {"n_ctx": self.window}
@@ -105,6 +109,8 @@ class LlamaServer:
     async def _messages(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.requests.append(body)
+        if any(block["type"] == "image" for block in body["messages"][-1]["content"]):
+            return _no_images()
         count = tokens(body)
         if count > self.window:
             return _too_long(count, self.window)
@@ -214,6 +220,12 @@ def tokens(body: Mapping[str, Any]) -> int:
     """The tokens of a prompt, as this server counts them."""
     said = json.dumps([body.get("system", ""), body["messages"]], ensure_ascii=False)
     return len(said) // CHARACTERS
+
+
+def _no_images() -> web.Response:
+    """What a model without an image projector says."""
+    said = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+    return web.json_response({"error": {"code": 500, "message": said, "type": "server_error"}}, status=500)
 
 
 def _too_long(count: int, window: int) -> web.Response:

@@ -17,7 +17,7 @@ from daemon.errors import ConfigError
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.price import FREE, price
 from daemon.rules import verify
-from tests.backends.model_list import QWEN, ModelServer, model_server
+from tests.backends.model_list import PROPS, QWEN, ModelServer, model_server
 from tests.stories.process import ended, start
 from tests.stories.stage import ALICE, Stage, staged
 
@@ -144,7 +144,7 @@ async def test_where_the_budget_is_nothing_a_model_that_costs_is_asked_nothing(w
 
 async def test_a_question_gives_way_to_a_person_and_is_asked_again_afterwards(world: Stage) -> None:
     held = asyncio.Event()
-    async with model_server(held_back=held) as server:
+    async with model_server(held_back=held, props={**PROPS, "total_slots": 1}) as server:
         await awake(world, server)
         await world.passing(1, lambda: server.requests)
         await world.post("alice", ALICE, "Please say hello")

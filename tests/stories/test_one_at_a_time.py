@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
+from daemon.claude.capabilities import Capabilities
+from daemon.claude.capability_file import CapabilityFile, LookedUp, Served
+from daemon.claude.model_list import models_in
+from daemon.claude.probes import QUESTIONS
 from daemon.engine.event import Entry
 from daemon.kinds import GAVE_WAY, ModelCall
 from daemon.price import Price
+from daemon.private import CAPABILITIES
 from daemon.process import Process
 from daemon.processes import PROCESSES
 from daemon.rules import verify
@@ -24,7 +29,7 @@ from tests.stories.test_reading import cell, reads
 LOCAL = "qwen3:8b"
 PIECE = "Look at piece"
 """How the sub-calls of a reading begin."""
-NOTES = "the notes of what Claudius may know about Alice"
+NOTES = "the notes of what you may know about Alice"
 """What only the question after new notes says."""
 PRICE = Price(input=10, output=50, cache_read=10, cache_write=10)
 
@@ -36,16 +41,29 @@ async def local(
     processes: Mapping[str, Process] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Local]:
-    """A soul whose models are all served by a local server."""
+    """A soul whose models are all served by a local server, of which it knows what that can do."""
     async with (
         staged(folder) as stage,
         llama_server(stage.clock, name=LOCAL, **(server or {})) as (llama, url),
     ):
         llama.script = lambda _: reply("Here I am.")
         stage.processes = processes
+        look_up_is_over(stage.home, llama, url)
         await stage.wake(anthropic_base_url=url, claude_model=LOCAL, claude_model_fast=LOCAL, **settings)
         yield Local(stage, llama)
         await stage.sleep()
+
+
+def look_up_is_over(home: Path, llama: LlamaServer, url: str) -> None:
+    """An earlier start has asked the model all that it asks, so that now people alone do."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    listed = (models_in(llama.listing()) or [])[0]
+    version = f"llama-server {llama.version}"
+    found = Capabilities(schema="prompt", keeps_sections=True, images=False)
+    CapabilityFile(home / CAPABILITIES).keep(
+        Served(address=url, model=LOCAL, version=version, mark=listed.mark),
+        LookedUp(capabilities=found, questions=frozenset(QUESTIONS), at=1.0),
+    )
 
 
 class Local:

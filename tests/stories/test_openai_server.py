@@ -26,6 +26,8 @@ from tests.stories.test_reading import BOOK, cell
 GPT, MINI = "gpt-9", "gpt-9-mini"
 KEY = "sk-hidden-word"
 PRICES = ((GPT, price(1, 10, 0.1)), (MINI, FREE))
+ANSWERS = "Answer in <"
+"""What a note says before an answer, and no question of the look-up does."""
 SECRET = "The person wants me to be brief."
 """What the server's model thinks, where it does."""
 
@@ -175,7 +177,7 @@ async def test_an_account_at_fault_is_told_to_its_owner_and_answered_when_it_is_
     assert "ANTHROPIC" not in told + caplog.text
     assert KEY not in told + caplog.text
     stage.model.faults.all_off()
-    stage.model.say(reply("Here I am again."))
+    stage.model.say(reply("Here I am again."), asks=ANSWERS)
     await later(stage)
     await settled(stage)
     assert (await stage.answers("D0BOB000001", ts))[-1] == "Here I am again."
@@ -186,7 +188,7 @@ async def test_an_outage_is_told_once_and_answered_later(
 ) -> None:
     for _ in range(TRIES):
         server.refuse(503, "<html>Bad gateway</html>")
-    stage.model.say(reply("Now I am here."))
+    stage.model.say(reply("Now I am here."), asks=ANSWERS)
     ts = await stage.post("alice", ALICE, "Are you there?")
     await stage.passing(5, lambda: caplog.text.count("did not answer") == TRIES)
     await stage.settled()

@@ -130,7 +130,8 @@ async def test_a_number_beyond_the_limit_is_refused_with_the_limit_and_without_a
     asked = told(stage)
     assert "most should be between -9007199254740991 and 9007199254740991" in asked
     assert "back: Input should be less than or equal to 1000000" in asked
-    assert '\\"maximum\\": 9007199254740991' in asked, "the schema states the limit"
+    held = [str(request.get("output_config")) for request in stage.model.requests]
+    assert any("{maximum: 9007199254740991}" in one for one in held), "the schema states the limit"
     assert "Traceback" not in caplog.text
     assert not stage.entries("action")
 

@@ -44,9 +44,11 @@ async def test_all_is_well(world: Stage, server: ChatServer) -> None:
     seen = await found(world, openai_base_url=server.url, **MODELS)
     assert [name for name, one in seen.items() if not one.ok] == []
     assert seen["claude"].said.startswith("gpt-9 answered in 0.0 s, for $0.00")
-    assert seen["models"].said == "gpt-9-mini: known, too"
-    [body] = server.asked
-    assert body["messages"] == [{"role": "user", "content": "Hello."}]
+    address = server.url.removesuffix("/v1")
+    assert seen["models"].said == f"{address} lists 2 models, those of the settings among them"
+    said = [body["messages"][-1]["content"] for body in server.asked]
+    assert said[0] == "Hello."
+    assert said.count("Hello.") == 1, "the rest asks what the models can do"
 
 
 REFUSED = [
@@ -88,5 +90,7 @@ async def test_a_website_in_place_of_an_api_is_told(world: Stage, server: ChatSe
 async def test_a_model_that_is_not_there_is_named(world: Stage, server: ChatServer) -> None:
     server.models = ["gpt-9"]
     said = await ill(world, openai_base_url=server.url, **MODELS)
-    assert said.startswith("models: There is no model gpt-9-mini for this account. Correct CLAUDE_MODEL_FAST")
-    assert "OPENAI_BASE_URL" in said
+    address = server.url.removesuffix("/v1")
+    expected = f"models: {address} has no model gpt-9-mini (CLAUDE_MODEL_FAST). Its list names gpt-9"
+    assert said.startswith(expected)
+    assert server.asked == [], "no model is asked before the name is corrected"
