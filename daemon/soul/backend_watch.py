@@ -37,6 +37,8 @@ AGAIN = 60.0
 """Seconds from one look at the server to the next."""
 LOOK = 5.0
 """Seconds for which no call must be on its way before a model is asked what it can do."""
+CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
+"""Words of Reply.failure that may mean that a server fails at this very question, if it shows its list."""
 AWAY = ACCOUNT | PASSING - {"server-error"}
 """Words of Reply.failure after which a question is asked again, however often."""
 
@@ -158,10 +160,18 @@ class BackendWatch:
             return Reply(outcome="over-budget", model=request["model"])
         async with self._budget.reserved(amount, self._stopping):
             reply = await self._giving_way(request, form)
-            self._is_put_off = reply.outcome == "cancelled" or reply.failure in AWAY
+            self._is_put_off = reply.outcome == "cancelled" or self._is_away(reply)
             key = f"look-up:{name}:{self._journal.last()}"
             await self._journal.append(SELF, _event(name, reply), key=key, author="core")
         return reply
+
+    def _is_away(self, reply: Reply) -> bool:
+        """True if the failure tells nothing of the model. Where the server has just shown its list, one that
+        breaks off fails at the question."""
+        server = self._backend.server
+        if reply.failure in CRASHES and server and not server.why:
+            return False
+        return reply.failure in AWAY
 
     async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> Reply:
         """Ask when nobody else does; whoever waits for an answer goes first."""
