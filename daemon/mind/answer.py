@@ -76,6 +76,13 @@ class Answer:
         return self.call.event.usable and not (goes_in_circles or self.gives_away or self._echo)
 
     @property
+    def goes_on(self) -> bool:
+        """Did it begin again, or have to be closed, after its end?"""
+        event = self.call.event
+        closed = event.stop_reason == ENDED and self.usable and self._ended(event.text) != event.text
+        return closed or self._sections.repeats
+
+    @property
     def unfinished(self) -> bool:
         """Is its dialogue cut, because the whole was too long?"""
         return self.outcome == "cut" and (self._sections.is_open(SAY) or not self._has_dialogue)
@@ -149,15 +156,13 @@ class Answer:
         if self._json is not None:
             return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
         if self._sections.foreign or self._sections.repeats or self._tags.suffix:
-            return self._sections.kept
-        return self._ended
+            return self._ended(self._sections.kept)
+        return self._ended(self.call.event.text)
 
-    @property
-    def _ended(self) -> str:
-        """The answer as it came, without the beginning of what was not wanted any more."""
-        text = self.call.event.text
+    def _ended(self, text: str) -> str:
+        """This without the beginning of what was not wanted any more."""
         end = LAST_MARK.match(text)
-        if end and self.call.event.stop_reason == ENDED:
+        if end and self.call.event.stop_reason in (ENDED, REPEATING):
             return end[0]
         return text
 

@@ -29,12 +29,12 @@ from daemon.mind.echoes import echoes
 from daemon.mind.json_answer import speech_so_far
 from daemon.mind.listening import Listening, ModelQuestion, note_form
 from daemon.mind.plain_mode import ask_plainly, checked, is_meant, led_to
-from daemon.mind.private_words import PrivateWords, Watch
+from daemon.mind.private_words import HiddenWords, PrivateWords, Watch
 from daemon.mind.prompting import ends_with, feeling, in_sections, instructions, situated
 from daemon.mind.recall import recall, remember_answer
 from daemon.mind.sections import Sections
 from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS, CognitiveStep, SectionTags
-from daemon.mind.wording import MOODS, SOUL, SYSTEM, moods
+from daemon.mind.wording import MOODS, SOUL, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -189,10 +189,17 @@ class _Asking:
             private=private,
         )
         tags = SectionTags(suffix=self._turn.suffix)
-        reader = partial(_Dialogue, self._revise, tags, self.private, steps[-1].tag)
+        hidden = [self.private, self._instructions(question.instruction)]
+        reader = partial(_Dialogue, self._revise, tags, hidden, steps[-1].tag)
         answer = self._read(question.instruction, await self.listening.ask(question, reader))
         self._report(answer)
         return answer
+
+    def _instructions(self, question: str) -> HiddenWords:
+        """What we told the model, which is not to be said, unless people said it."""
+        memory = self.listening.memory
+        told = instructions(self._turn, question)
+        return HiddenWords(told, lambda: [one.content for one in memory.conversation])
 
     def _read(self, question: str, call: Entry[ModelCall]) -> Answer:
         """Return the answer in this call; one that sends our own instructions back is none."""
@@ -200,16 +207,18 @@ class _Asking:
         turn, memory = self._turn, self.listening.memory
         told = instructions(turn, question)
         if answer.untagged:
-            return checked(turn, memory, [*told, turn.text(SYSTEM)], turn.text(SOUL), call)
+            return checked(turn, memory, told, turn.text(SOUL), call)
         heard = (one.content for one in memory.conversation)
         if answer.said and echoes(f"{answer.said}\n{answer.outside}", told, heard=heard):
             return Answer(call, private=self.private, echo=True)
         return answer
 
     def _report(self, answer: Answer) -> None:
-        """Let Health tell of an answer of which nothing may be said."""
+        """Let Health tell of an answer of which nothing may be said, or that did not end by itself."""
         if answer.gives_away:
             self._turn.report(answer.call.event.model, "private")
+        elif answer.goes_on:
+            self._turn.report(answer.call.event.model, "endless")
         elif answer.outcome == "ok" and not _will_do(self._turn, answer):
             self._turn.report(answer.call.event.model, "unspoken")
 
@@ -217,9 +226,11 @@ class _Asking:
 class _Dialogue:
     """Hears what is said in the dialogue section of an answer, which ends with the section `last`."""
 
-    def __init__(self, revise: Revise | None, tags: SectionTags, private: PrivateWords, last: str) -> None:
+    def __init__(
+        self, revise: Revise | None, tags: SectionTags, hidden: Sequence[HiddenWords], last: str
+    ) -> None:
         self._revise = revise
-        self._watch = Watch(private)
+        self._watches = [Watch(words) for words in hidden]
         self._last = last
         self._sections = Sections(TAGS, PRIVATE, tags)
         self._goes_on = False
@@ -238,13 +249,13 @@ class _Dialogue:
         said = speech_so_far(self._sections.said(SAY))
         if self._revise:
             said = self._revise(said, False)
-        return self._watch.shown(said)
+        return min((watch.shown(said) for watch in self._watches), key=len)
 
     @property
     def done(self) -> bool:
-        """Does it go on after its end, or begin again, or has it given a thought away?"""
+        """Does it go on after its end, or begin again, or has it given something hidden away?"""
         begins_again = self._sections.has_begun(SAY) and self._sections.repeats
-        return self._goes_on or begins_again or self._watch.found
+        return self._goes_on or begins_again or any(watch.found for watch in self._watches)
 
 
 async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:

@@ -22,6 +22,7 @@ from daemon.mind.listening import Listening, ModelQuestion, note_form
 from daemon.mind.plain_answer import Around, own_words
 from daemon.mind.plain_prompt import plainly
 from daemon.mind.private_words import PrivateWords
+from daemon.mind.prompting import form_of
 from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.wording import MOODS, SOUL, moods, name_of, when_words, worded
 from daemon.ports import Role
@@ -81,6 +82,7 @@ async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: s
     asking = Listening(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
     rules = [worded(turn, SYSTEM, character="", **NO_DAY), worded(turn, AGAIN), guidance, _note(turn)]
+    rules += form_of(turn)
     check = partial(checked, turn, seen, rules, turn.text(SOUL))
     said = [one.content for one in plainly(seen).conversation if one.role == "assistant"]
     answer = first = check(await asking.ask(_question(role, note), None), said)

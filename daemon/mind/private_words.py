@@ -1,12 +1,14 @@
-"""Words of earlier private sections are never said: a run of eight of them is found before it is whole.
+"""Words that are never said, of earlier private sections and of our instructions: a run of eight of them is
+found before it is whole.
 
 What people said, what was found, and what the soul said aloud is not private: it stands in the same memory.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from unicodedata import normalize
@@ -44,39 +46,26 @@ def _without_private(one: Memory) -> Memory:
     return replace(one, content=PRIVATE_SECTION.sub("", one.content).strip())
 
 
-class PrivateWords:
-    """What of a memory is private: the private sections of earlier answers, as words.
+class HiddenWords:
+    """Texts of which no run may be said, unless it stands in what is `known`."""
 
-    Where the soul thinks in the open, its answer is made of its thoughts (`thinks`): they may be said.
-    """
-
-    def __init__(self, memory: WorkingMemory, *, thinks: bool = False) -> None:
-        self._memory = memory
-        self._words: list[str] = []
-        """Those of all private sections, with an empty one after each."""
-        for one in memory.conversation:
-            if one.role == "assistant":
-                for section in PRIVATE_SECTION.finditer(one.content):
-                    if section["tag"] == ASIDE or not thinks:
-                        self._words += [*words(section["text"]), ""]
-        self._places: dict[tuple[str, str], list[int]] = {}
-        """Where in them two words stand, one after the other."""
-        for place, pair in enumerate(pairwise(self._words)):
-            self._places.setdefault(pair, []).append(place)
+    def __init__(self, texts: Iterable[str], known: Callable[[], Iterable[str]]) -> None:
+        self._words, self._places = _indexed(tuple(texts))
+        self._known_texts = known
         self._known: str | None = None
-        """All words that are not private."""
+        """All words that may be said."""
 
     def __bool__(self) -> bool:
         return bool(self._words)
 
     def are_in(self, text: str) -> bool:
-        """Return True if a run of private words stands in this text."""
+        """Return True if a run of them stands in this text."""
         watch = Watch(self)
         watch.shown(f"{text}\n")
         return watch.found
 
     def before_run(self, text: str) -> str:
-        """Return the text up to where it may begin to give a private thought away."""
+        """Return the text up to where it may begin to give one of them away."""
         return Watch(self).shown(text)
 
     # What a Watch asks
@@ -100,15 +89,44 @@ class PrivateWords:
             run.append(word)
             size += 0.5 if DENSE_LETTER.match(word) else 1.0
         if self._known is None:
-            self._known = " ".join(["", *words("\n".join(self._said())), ""])
+            self._known = " ".join(["", *words("\n".join(self._known_texts())), ""])
         return () if f" {' '.join(run)} " in self._known else run
 
-    def _said(self) -> Iterator[str]:
-        for one in self._memory.memories:
-            if one.role != "assistant":
-                yield one.content
-            else:
-                yield from (section["text"] for section in SPOKEN_SECTION.finditer(one.content))
+
+class PrivateWords(HiddenWords):
+    """What of a memory is private: the private sections of earlier answers.
+
+    Where the soul thinks in the open, its answer is made of its thoughts (`thinks`): they may be said.
+    """
+
+    def __init__(self, memory: WorkingMemory, *, thinks: bool = False) -> None:
+        super().__init__(_private_sections(memory, thinks=thinks), lambda: _said(memory))
+
+
+def _private_sections(memory: WorkingMemory, *, thinks: bool) -> Iterator[str]:
+    for one in memory.conversation:
+        if one.role == "assistant":
+            for section in PRIVATE_SECTION.finditer(one.content):
+                if section["tag"] == ASIDE or not thinks:
+                    yield section["text"]
+
+
+def _said(memory: WorkingMemory) -> Iterator[str]:
+    for one in memory.memories:
+        if one.role != "assistant":
+            yield one.content
+        else:
+            yield from (section["text"] for section in SPOKEN_SECTION.finditer(one.content))
+
+
+@functools.lru_cache
+def _indexed(texts: tuple[str, ...]) -> tuple[Sequence[str], Mapping[tuple[str, str], Sequence[int]]]:
+    """Return the words of these texts, with an empty one after each text, and where two of them stand."""
+    found = [word for text in texts for word in (*words(text), "")]
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, pair in enumerate(pairwise(found)):
+        places.setdefault(pair, []).append(place)
+    return found, places
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,10 +139,10 @@ class Run:
 
 
 class Watch:
-    """One text that is to be said, as it grows: what of it may be read, and if it gives a thought away."""
+    """One text that is to be said, as it grows: what of it may be read, and if it gives a hidden run away."""
 
-    def __init__(self, private: PrivateWords) -> None:
-        self._private = private
+    def __init__(self, hidden: HiddenWords) -> None:
+        self._hidden = hidden
         self._begin()
 
     def _begin(self) -> None:
@@ -141,7 +159,7 @@ class Watch:
 
     def shown(self, text: str) -> str:
         """Return what of the text so far may be read: all but what may become a run."""
-        if not self._private:
+        if not self._hidden:
             return text
         if not text.startswith(self._text):
             self._begin()
@@ -160,7 +178,7 @@ class Watch:
 
     def _may_go_on(self, beginning: str) -> bool:
         """May the word that begins so be the third one of a run?"""
-        return any(self._private.word(place + BEGINS).startswith(beginning) for place in self._places)
+        return any(self._hidden.word(place + BEGINS).startswith(beginning) for place in self._places)
 
     def _take(self, word: str, at: int) -> None:
         """Take its next word, which begins at this place."""
@@ -168,13 +186,13 @@ class Watch:
         for run in runs:
             run.came += 1
         for place in self._places:
-            if self._private.word(place + BEGINS) == word:
-                run_of_words = self._private.run(place)
+            if self._hidden.word(place + BEGINS) == word:
+                run_of_words = self._hidden.run(place)
                 if run_of_words:
                     runs.append(Run(words=run_of_words, third=at))
         self.found = any(run.came == len(run.words) for run in runs)
         self._runs = runs
-        self._places = self._private.places(self._last, word)
+        self._places = self._hidden.places(self._last, word)
         self._last = word
 
 

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from daemon.kinds import Timer
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.system_text import section
+from daemon.mind.system_text import MADE, section
 from daemon.mind.tags import DIALOGUE, STEPS, CognitiveStep, SectionTags, end_mark
-from daemon.mind.wording import ALLOWED, FORM, MOODS, REMINDED, Mood, moods, placeholders, worded
+from daemon.mind.wording import ALLOWED, MOODS, REMINDED, SYSTEM, Mood, moods, placeholders, worded
 from daemon.process import Turn
 
 NEXT = STEPS["next_process"]
@@ -36,8 +36,14 @@ def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 def instructions(turn: Turn, question: str) -> Sequence[str]:
     """What this call tells the model to do, which nobody is to read: not what it is told of people."""
-    form = [turn.text(FORM)] if turn.began_with(FORM) else []
-    return [question, *_who_is_there(turn), *form]
+    return [question, *_who_is_there(turn), *form_of(turn), turn.text(SYSTEM)]
+
+
+def form_of(turn: Turn) -> Sequence[str]:
+    """The form of an answer with its example, where this execution began with one."""
+    if not turn.began_with(MADE[-1]):
+        return ()
+    return [turn.text(MADE[-1])]
 
 
 def _people(turn: Turn) -> str:

@@ -115,8 +115,8 @@ class Sections:
         return str(self._texts.get(tag, ""))
 
     def is_open(self, tag: str) -> bool:
-        """Was this section begun, and not closed by now?"""
-        return any(frame.kind == "section" and frame.name == tag for frame in self._frames)
+        """Was this section begun, and not closed by now? One that begins again was closed."""
+        return any(one.kind == "section" and one.name == tag and not one.again for one in self._frames)
 
     def has_begun(self, tag: str) -> bool:
         """Return True if this section was begun."""

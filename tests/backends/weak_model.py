@@ -7,6 +7,7 @@ that ignores: a schema, and where it is told to, `max_tokens` and `stop_sequence
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,11 +18,13 @@ from aiohttp import web
 
 from rehearsal.claude.prompt import CHARACTERS
 from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, opening
+from tests.source import ROOT
 
 Request = Mapping[str, Any]
 SECRET = "Alice must never know that the harbour is sold."
 """What a model thinks, and nobody may read."""
 FERRY = "The ferry leaves at nine."
+FORM = ROOT / "prompts" / "form.md"
 COUNTED = {"input_tokens": 100, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 
 
@@ -59,15 +62,26 @@ def alike(text: str, said: str = FERRY) -> Way:
     return always(text, said, said)
 
 
+EXAMPLE = re.compile(r"looks like this:\n\n(.*?)\n\n", re.DOTALL)
+
+
+def example_in(request: Request) -> str:
+    """The example of an answer in our system text; where that has none, as our file has it."""
+    [shown] = EXAMPLE.findall("\n".join(texts_of(request))) or EXAMPLE.findall(FORM.read_text())
+    return str(shown)
+
+
 WAYS: Mapping[str, Way] = {
     "one word for ever": always("ferry " * 5_000),
     "tags in German": always(f"<gedanke>{SECRET}</gedanke><sprich>Hallo.</sprich>"),
     "tags in Russian": always(f"<мысль>{SECRET}</мысль><говорить>Привет.</говорить>"),
-    "half of the suffix": always(f"<aside-k>{SECRET}</aside-k><say-k>{FERRY}</say-k>"),
+    "half of the suffix": alike(f"<aside-k>{SECRET}</aside-k><say-k>{FERRY}</say-k>"),
     "an aside only": always(f"<aside>{SECRET}</aside>"),
     "an empty spoken section": always(f"<aside>{SECRET}</aside><say></say>"),
     "our last instruction": Way(answer=lambda request: texts_of(request)[-1]),
     "our note and the question": Way(answer=lambda request: "\n".join(texts_of(request)[1:])),
+    "our example": Way(answer=example_in),
+    "our example with bare tags": Way(answer=lambda _request: "".join(EXAMPLE.findall(FORM.read_text()))),
     "our system text": Way(answer=lambda request: texts_of(request)[0]),
     "broken JSON": always('{"say": "The ferry leaves at ni'),
     "JSON for a choice": always('{"why": "I have to answer them first", "actions": ["Respond"'),

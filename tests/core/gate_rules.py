@@ -13,9 +13,17 @@ GATE = (
     rule(
         "thoughts: what may become a run of private words is held back",
         "mind/pipeline.py",
-        "        return self._watch.shown(said)\n",
+        "        return min((watch.shown(said) for watch in self._watches), key=len)\n",
         "        return said\n",
         f"{PRIVATE}test_what_may_become_a_run_is_held_back_from_its_third_word",
+    ),
+    rule(
+        "thoughts: an instruction of ours is held back while it comes",
+        "mind/pipeline.py",
+        "hidden = [self.private, self._instructions(question.instruction)]",
+        "hidden = [self.private]",
+        "tests/stories/test_plain_mode.py::"
+        "test_whatever_a_weak_model_answers_people_read_words_or_an_apology[our example-sections]",
     ),
     rule(
         "thoughts: a run of private words is not said at the end either",

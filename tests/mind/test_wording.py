@@ -34,14 +34,14 @@ AS_THEY_STAND = [
     "self._turn.text(TAGS)",
     'self._voice.text(f"{TEXTS}system")',
     'self.voice.text(f"{TEXTS}progress")',
-    "turn.text(FORM)",
+    "turn.text(MADE[-1])",
     "turn.text(SOUL)",
     "turn.text(SOUL)",
     "turn.text(SOUL)",
     "turn.text(SYSTEM)",
     "turn.text(WORDS)",
 ]
-"""Those that hold no placeholders, one of which a line is filled, and the form, which nobody reads so."""
+"""Those without placeholders, one of which a line is filled, and one that was filled when it was made."""
 
 
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))

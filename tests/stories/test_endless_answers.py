@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from daemon.mind.tags import BARE
 from tests.stories.choosing import ASKED as GOAL
 from tests.stories.choosing import ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, Stage, reply
@@ -29,17 +30,19 @@ async def sentences(stage: Stage) -> str:
     return " ".join(report["sentence"] for report in (await details(stage))["reports"])
 
 
-@pytest.mark.parametrize("chunk", [3, 50, 10_000])
-async def test_an_answer_that_begins_again_is_said_once(stage: Stage, chunk: int) -> None:
+@pytest.mark.parametrize("chunk", [1, 3, 50, 10_000])
+@pytest.mark.parametrize("marked", [True, False])
+async def test_an_answer_that_begins_again_is_said_once(stage: Stage, chunk: int, marked: bool) -> None:
     stage.model.faults.switch("unbounded")
-    stage.model.say(ONE.replace("Hello", "Good day") + ONE * 20, chunk=chunk)
+    tags = stage.tags if marked else BARE
+    stage.model.say(tags.marked(ONE.replace("Hello", "Good day") + ONE * 20), chunk=chunk)
     ts = await stage.say("alice", ALICE, "Hello")
     assert await stage.answers(ALICE, ts) == ["Good day, Alice."]
     assert "goes on after the end that it is asked for" in await sentences(stage)
     await stage.say("alice", ALICE, "And you?", ts)
     seen = str(stage.model.requests[-1]["messages"])
-    assert seen.count("<say>Good day, Alice.</say>") == 1
-    assert "<learned>no</learned>" in seen, "what is remembered is closed"
+    assert seen.count(stage.tags.wrapped("say", "Good day, Alice.")) == 1
+    assert stage.tags.wrapped("learned", "no") in seen, "what is remembered is closed"
     assert "Hello, Alice" not in seen
 
 
@@ -148,19 +151,20 @@ async def test_each_kind_of_call_is_bounded_by_its_name(stage: Stage) -> None:
     assert [name for name, _ in sent] == ["pipeline", "choose", "think", "choose", "pipeline"]
     bounds = [(request["max_tokens"], request.get("stop_sequences")) for request in stage.model.requests]
     assert bounds == [
-        (8_000, ["</learned>"]),
+        (8_000, [stage.tags.closing("learned")]),
         (800, None),
         (600, None),
         (800, None),
-        (8_000, ["</mood>"]),
+        (8_000, [stage.tags.closing("mood")]),
     ]
 
 
 async def test_what_ends_at_a_mark_is_closed_where_it_is_remembered(stage: Stage) -> None:
-    stage.model.say(ONE)
+    one = stage.tags.marked(ONE)
+    stage.model.say(one)
     ts = await stage.say("alice", ALICE, "Hello")
     [call] = stage.entries("model-call")
-    assert (call.event.stop_reason, call.event.text) == ("stop_sequence", ONE)
+    assert (call.event.stop_reason, call.event.text) == ("stop_sequence", one)
     assert not stage.model.closed, "the server ended it"
     await stage.say("alice", ALICE, "And you?", ts)
-    assert ONE in str(stage.model.requests[-1]["messages"])
+    assert one in str(stage.model.requests[-1]["messages"])

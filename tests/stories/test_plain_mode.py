@@ -56,14 +56,8 @@ def leaks(stage: Stage, model: WeakModel) -> list[str]:
     ]
 
 
-FOR_EVER = ("its sections for ever", "sections")
-"""What the bounds of an answer end: their own tests tell of it."""
-
-
-@pytest.mark.parametrize(
-    ("way", "form"),
-    [(way, form) for way in WAYS for form in ("plain", "sections") if (way, form) != FOR_EVER],
-)
+@pytest.mark.parametrize("form", ["plain", "sections"])
+@pytest.mark.parametrize("way", WAYS)
 async def test_whatever_a_weak_model_answers_people_read_words_or_an_apology(
     dormant: Stage, way: str, form: str, caplog: pytest.LogCaptureFixture
 ) -> None:

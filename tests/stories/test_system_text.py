@@ -47,6 +47,14 @@ def note(request: Mapping[str, Any]) -> str:
     return texts(request["messages"][-1]["content"])[-1]
 
 
+SUFFIX = re.compile(r"(?<=[a-z])-[a-z][0-9](?=>)")
+
+
+def bare(text: str) -> str:
+    """The text as it would be without the suffix of the installation in each tag."""
+    return SUFFIX.sub("", text)
+
+
 def spoken(stage: Stage) -> list[dict[str, Any]]:
     """What the model that speaks was sent."""
     return [request for request in stage.model.requests if request["model"] == SPEAK]
@@ -54,7 +62,7 @@ def spoken(stage: Stage) -> list[dict[str, Any]]:
 
 def named(text: str) -> list[str]:
     """The tags that a note names, in order."""
-    return re.findall(r"<(\w+)>(?!:)", text.partition("\n\nNobody")[0].partition("\n\nYou have")[0])
+    return re.findall(r"<(\w+)>(?!:)", bare(text).partition("\n\nNobody")[0].partition("\n\nYou have")[0])
 
 
 def allowed(text: str) -> list[str]:
@@ -96,7 +104,7 @@ async def test_a_note_says_which_processes_are_allowed_only_where_one_turns_to_t
     )
     ts = await stage.say("alice", ALICE, "Bye!")
     await stage.say("alice", ALICE, "Bye now", ts)
-    first, second = map(note, spoken(stage))
+    first, second = [bare(note(request)) for request in spoken(stage)]
     assert "<next>: one word of: conversation, closing, deep_reading, deliberation, problem_solving." in first
     assert named(second) == ["aside", "say", "mood"]
     assert "deliberation" not in second
@@ -193,12 +201,12 @@ async def test_the_mood_of_a_first_call_holds_for_the_second_of_its_turn(stage: 
 
 async def test_a_greeting_says_what_becomes_of_it_where_nothing_else_is_to_be_said(stage: Stage) -> None:
     await stage.say("alice", GENERAL, f"{ME} hello")
-    asked = note(spoken(stage)[0])
+    asked = bare(note(spoken(stage)[0]))
     assert "begin <say> with a brief greeting in your own way, also where nothing else is to be said" in asked
-    assert "then say nothing in <say> but a greeting that is due" in system(spoken(stage)[0])
+    assert "then say nothing in <say> but a greeting that is due" in bare(system(spoken(stage)[0]))
     ts = await stage.say("bob", GENERAL, f"{ME} hello")
     await stage.say("carol", GENERAL, "I was here first", ts)
-    unasked = note(spoken(stage)[-1])
+    unasked = bare(note(spoken(stage)[-1]))
     assert "leave <say> empty, without a word or a greeting" in unasked
 
 
@@ -210,7 +218,8 @@ def example(form: str) -> str:
 
 async def test_the_form_shows_one_whole_answer_whose_words_stand_nowhere_else(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
-    shown = sections(example(system(spoken(stage)[0])), TAGS, PRIVATE)
+    shown = sections(example(system(spoken(stage)[0])), TAGS, PRIVATE, stage.tags)
+    assert shown.is_marked
     assert [*shown.text] == ["aside", "next", "say", "mood", "learned"]
     assert shown.text["next"] in allowed(note(spoken(stage)[0]))
     assert shown.text["mood"] in moods((stage.words / f"{MOODS}.md").read_text())
@@ -226,7 +235,7 @@ async def test_the_example_fits_the_owners_moods(stage: Stage) -> None:
     (stage.words / f"{MOODS}.md").write_text("- calm: thinks | says | is thinking…\n")
     await stage.wake()
     await stage.say("alice", ALICE, "Hello")
-    assert "<mood>calm</mood>" in example(system(spoken(stage)[0]))
+    assert stage.tags.wrapped("mood", "calm") in example(system(spoken(stage)[0]))
 
 
 SEARCHES = "You search the folders that your owner has opened to you."
@@ -290,7 +299,7 @@ async def test_files_from_before_explain_the_sections_themselves(stage: Stage) -
     answers(stage, reply("Hm.", mood="sardonic"))
     ts = await stage.say("alice", ALICE, "Print the wiki")
     await stage.say("alice", ALICE, "and what is a ferry?", ts)
-    asked = note(spoken(stage)[-1])
+    asked = bare(note(spoken(stage)[-1]))
     assert "<say>…</say> what Claudius quips to them: the only section that the others read." in asked
     assert "what Claudius turns to now, one of: conversation, closing, " in asked
     assert "closing: they are saying goodbye." in asked
