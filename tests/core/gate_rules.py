@@ -22,8 +22,7 @@ GATE = (
         "mind/pipeline.py",
         "hidden = [self.private, self._instructions(question.instruction)]",
         "hidden = [self.private]",
-        "tests/stories/test_plain_mode.py::"
-        "test_whatever_a_weak_model_answers_people_read_words_or_an_apology[our example-sections]",
+        f"{PRIVATE}test_the_example_of_our_form_is_held_back_while_it_comes",
     ),
     rule(
         "thoughts: a run of private words is not said at the end either",

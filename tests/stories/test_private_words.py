@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from daemon.mind.tags import BARE
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.test_model_away import details
@@ -127,6 +128,24 @@ async def test_what_may_become_a_run_is_held_back_from_its_third_word(stage: Sta
     held.set()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[1:] == [f"{said}ica."]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+async def test_the_example_of_our_form_is_held_back_while_it_comes(stage: Stage, marked: bool) -> None:
+    held = asyncio.Event()
+    tags = stage.tags if marked else BARE
+    begun = f"{tags.opening('say')}Well: take the late boat, Ottoline: by th"
+    whole = f"{begun}en the wind has dropped.{tags.closing('say')}"
+    stage.model.say(whole, until=held, first=len(begun), chunk=1)
+    stage.model.say(reply("At nine."))
+    ts = await stage.post("alice", ALICE, "When does it leave?")
+    await reads(stage, ts, "Well: take")
+    await stage.clock.advance(5)
+    assert "Ottoline" not in shown(stage)
+    held.set()
+    await stage.settled()
+    assert await stage.answers(ALICE, ts) == ["At nine."]
+    assert "Ottoline" not in shown(stage)
 
 
 async def test_words_that_people_said_may_be_said(stage: Stage) -> None:
