@@ -6,6 +6,7 @@ scenarios.py collects them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -56,13 +57,18 @@ def planning(plan_for: Callable[[Body], Sequence[object]]) -> Callable[[Body], s
             chosen = sum('"actions"' in text for text in _texts(body, "assistant"))
             actions = plan[chosen % len(plan)]
             return choice(*(actions if isinstance(actions, tuple) else [actions]))
-        if "<say>" not in asked:
+        if not _names("say", asked):
             return "It may well be the new timetable."
-        if "<next>" in asked:
+        if _names("next", asked):
             return turning(f"{ON_IT}: {heard(body)}") if "work out" in heard(body) else echo(body)
         return reply(f"{SO_FAR if UNFINISHED in asked else FOUND}: {', '.join(_unanswered(body))}")
 
     return script
+
+
+def _names(section: str, note: str) -> bool:
+    """Does this note ask for this section, whatever the suffix of its tag?"""
+    return bool(re.search(rf"<{section}(?:-\w+)?>", note))
 
 
 def _schema(body: Body) -> Mapping[str, Any]:

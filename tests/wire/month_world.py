@@ -16,7 +16,6 @@ from statistics import median
 
 from aiohttp import web
 
-from daemon.engine.event import digest
 from rehearsal.claude.prompt import Body
 from rehearsal.messages import Message, find
 from tests.lives import note
@@ -25,7 +24,7 @@ from tests.wire.board import Board
 from tests.wire.mark import Mark
 from tests.wire.scenario import Line, Scenario
 from tests.wire.scenarios import FAILED, LOST_WORDS, UNREACHABLE
-from tests.wire.world import ASKED, Handler, Outside, blocks, recorded
+from tests.wire.world import ASKED, Handler, Outside, blocks, hash_of, recorded
 
 DAYS = 30
 DAY = 86_400.0
@@ -169,7 +168,7 @@ class MonthWorld(Outside):
 
     def think(self, body: Body) -> str:
         """The model's answer: billed, and not yet heard by anyone. No other call is looked for."""
-        saw = digest({name: value for name, value in body.items() if name != "stream"})
+        saw = hash_of(body)
         again = saw in self._asked and recorded(self._home, saw)
         self._asked.add(saw)
         note(self._home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})

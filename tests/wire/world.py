@@ -14,6 +14,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from daemon.claude.models import CHOSEN, SPOKEN, ModelTable
+from daemon.claude.request import formed
 from daemon.engine.event import digest
 from rehearsal.claude.cue import NO_CREDIT
 from rehearsal.claude.prompt import Body, texts
@@ -138,7 +140,7 @@ class Outside:
     def think(self, body: Body) -> str:
         """The model's answer: billed, and not yet heard by anyone."""
         count = self._met[MODEL]
-        saw = digest({name: value for name, value in body.items() if name != "stream"})
+        saw = hash_of(body)
         again = recorded(self._mark.home, saw)
         note(self._mark.home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
         if self._mark.reached(f"after {MODEL}#{count}"):
@@ -173,6 +175,14 @@ class Outside:
     def hurry(self) -> None:
         """Let them be said."""
         self.people.tell(lambda line: line.phase <= self.page.phase)
+
+
+def hash_of(body: Body) -> str:
+    """The hash that the journal keeps of this request: as its form has it, whatever bounds its call has."""
+    asked = {name: value for name, value in body.items() if name not in ("stream", "stop_sequences")}
+    spec = ModelTable().model(body["model"])
+    room = CHOSEN if formed(body) else SPOKEN
+    return digest({**asked, "max_tokens": spec.answer(room + spec.thoughts)})
 
 
 def blocks(body: Body) -> list[str]:
