@@ -146,8 +146,8 @@ SPEAKS = (
     rule(
         "a stream without its end is no answer",
         "claude/client.py",
-        "            if not answer.complete:\n                raise Broken",
-        "            if False:\n                raise Broken",
+        "        if not answer.complete:\n            raise Broken",
+        "        if False:\n            raise Broken",
         f"{MODEL}test_what_passes_in_a_moment_nobody_notices[no message_stop]",
     ),
     rule(
