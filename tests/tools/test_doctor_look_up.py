@@ -102,9 +102,10 @@ async def test_at_a_budget_of_nothing_no_model_is_asked(world: Stage) -> None:
 async def test_an_answer_that_comes_later_than_one_is_waited_for_is_ill(world: Stage) -> None:
     clock, held = FakeClock(), asyncio.Event()
     async with model_server(held_back=held) as server:
-        looking = asyncio.create_task(said(world, server, clock))
+        looking = asyncio.create_task(said(world, server, clock, model_first_token=120.0))
         await until(lambda: server.requests)
         while len(server.requests) < 2:  # the first try was given up
+            assert not looking.done()
             await clock.advance(30)
         held.set()
         while not looking.done():
