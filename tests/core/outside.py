@@ -15,6 +15,7 @@ from daemon.engine.event import digest
 from daemon.engine.journal import Journal
 from daemon.errors import ContentRefused, SpeechFailed
 from daemon.memory import WorkingMemory
+from daemon.mind.tags import TAGS, SectionTags
 from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role
 from daemon.reply import Reply
 from tests.lives import Boundary, instant, note, read
@@ -31,6 +32,8 @@ LOST = "lost.jsonl"
 """A line for each thread that a life left to another one, and in which something waited when it ended."""
 LEARN = "L?"
 """What an afterthought asks: it yields to whoever speaks."""
+SUFFIXED = re.compile(rf"<(?P<tag>/?(?:{'|'.join(TAGS)}))-(?P<suffix>\w+)>")
+"""A tag of a section with the suffix of an installation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +300,14 @@ class FileModel:
     def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
         return 0
 
+    def _answer(self, seen: str, trailing: str, calls: int) -> Reply:
+        """Its reply, in the tags that it is asked for; the script knows those without a suffix."""
+        found = SUFFIXED.search(trailing)
+        if found is None:
+            return self.script(seen, calls)
+        reply = self.script(SUFFIXED.sub(r"<\g<tag>>", seen), calls)
+        return replace(reply, text=SectionTags(suffix=found["suffix"]).marked(reply.text))
+
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> Reply:
@@ -316,6 +327,8 @@ class FileModel:
         came = await self.deliver(meanwhile)
         yields = LEARN in since_spoken(request["messages"])
         ends = any(yields or event.stops or event.edits for event in meanwhile)
+        for _ in range(ON_ITS_WAY if ends else 0):  # the queue hands on what ends a call nobody waits for
+            await asyncio.sleep(0)
         if came and ends and not stop.is_set():
             hold()  # another daemon may have answered it meanwhile
             raise SystemExit("a call goes on after somebody ended it")
@@ -327,7 +340,7 @@ class FileModel:
             seen = "\n".join(text for role, text in request["messages"] if role != "system")
         trailing = str(request["trailing"])
         is_tick = "<context " in trailing
-        reply = self.script(trailing if is_tick else seen or trailing, calls)
+        reply = self._answer(trailing if is_tick else seen or trailing, trailing, calls)
         for _ in range(int(self.thinks_for)):
             await self.clock.go_on(1.0)
         for start in range(0, len(reply.text) if hear else 0, CHUNK):
