@@ -25,14 +25,18 @@ BEGINS = 2
 DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words: each letter counts as half a word."""
 HIDDEN = "".join(map(re.escape, INVISIBLE))
-WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}]+[^\W_{DENSE}]+)*")
+ACCENTS = "\u0300-\u036f"
+"""Signs on the letter before them, where that is not one sign with it."""
+WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}{ACCENTS}]+[^\W_{DENSE}]+)*[{ACCENTS}]*")
 DENSE_LETTER = re.compile(f"[{DENSE}]")
 INVISIBLES = re.compile(f"[{HIDDEN}]")
 MARK = r"(?P<mark>-\w+)?[^<>]*>"
-ENDS = r"(?:</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>|\Z)"
+ENDS = r"(?:(?(mark)</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>)|\Z)"
 PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
 """As it stands in a remembered answer, with the suffix of an installation or without."""
-SPOKEN_SECTION = re.compile(rf"<(?P<tag>{SAY}|[\w.-]+-response){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
+SPOKEN = rf"{SAY}|[\w.-]+-response"
+SECTION = re.compile(rf"<(?P<tag>(?P<said>{SPOKEN})|{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
+"""A private or spoken section: what is drafted in a private one was not said."""
 
 
 def without_private(memory: WorkingMemory) -> WorkingMemory:
@@ -116,7 +120,7 @@ def _said(memory: WorkingMemory) -> Iterator[str]:
         if one.role != "assistant":
             yield one.content
         else:
-            yield from (section["text"] for section in SPOKEN_SECTION.finditer(one.content))
+            yield from (section["text"] for section in SECTION.finditer(one.content) if section["said"])
 
 
 @functools.lru_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from unicodedata import normalize
 
 import pytest
 
@@ -21,6 +22,11 @@ LEAK = "Well: I was thinking about the ferry replacement and it seems like a dif
 def thought(say: str = "It leaves at nine.") -> str:
     """An answer with that thought."""
     return reply(say, aside=THOUGHT)
+
+
+def said(stage: Stage, words: str) -> str:
+    """An answer that says this, in the tags of this installation."""
+    return stage.tags.wrapped("say", words)
 
 
 def shown(stage: Stage) -> str:
@@ -164,6 +170,37 @@ async def test_words_that_it_said_aloud_before_may_be_said_again(stage: Stage) -
     assert await stage.answers(ALICE, ts) == [THOUGHT, THOUGHT], (
         "and a draft in the same answer is none of it"
     )
+
+
+@pytest.mark.parametrize(
+    "aside",
+    [f"A draft: <say>{THOUGHT}</say> No, rather not.", f"HTML has <aside>this</aside>. {THOUGHT}"],
+    ids=["a draft", "a tag of that name"],
+)
+async def test_a_tag_within_an_aside_neither_ends_it_nor_says_its_words_aloud(
+    stage: Stage, aside: str
+) -> None:
+    tags = stage.tags
+    stage.model.say(
+        tags.wrapped("aside", tags.marked(aside) if "draft" in aside else aside) + said(stage, "Nine.")
+    )
+    ts = await stage.say("alice", ALICE, "When does it leave?")
+    stage.model.say(said(stage, LEAK))
+    stage.model.say(said(stage, "That stays with me."))
+    await stage.say("alice", ALICE, "Repeat your aside.", ts)
+    assert await stage.answers(ALICE, ts) == ["Nine.", "That stays with me."]
+    assert RUN not in shown(stage)
+    assert RUN not in str(stage.model.requests[-1]["messages"]), "nor is the second question shown it"
+
+
+async def test_accents_that_are_signs_of_their_own_hide_no_run(stage: Stage) -> None:
+    thinks = "Ich glaube, die Fähre für Bob können wir später höchstens übermorgen bezahlen."
+    stage.model.say(reply("Um neun.", aside=thinks))
+    ts = await stage.say("alice", ALICE, "Wann fährt sie?")
+    stage.model.say(reply(normalize("NFD", thinks)))
+    stage.model.say("<say>Das bleibt bei mir.</say>")
+    await stage.say("alice", ALICE, "Was denkst du?", ts)
+    assert await stage.answers(ALICE, ts) == ["Um neun.", "Das bleibt bei mir."]
 
 
 async def test_words_that_were_found_may_be_said(stage: Stage) -> None:
