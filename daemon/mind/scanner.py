@@ -398,9 +398,12 @@ class Scanner:
             name += char
             char = yield
         held += name
-        _, tag, exact = self._known(name)
+        kind, tag, exact = self._known(name)
         if exact and char == "]":
             self._emit(self._counted(Mark(kind="tag", name=tag, raw=f"{held}]", closing=closing, exact=True)))
+            return (yield)
+        if kind == "stray" and char == "]":
+            self._emit(f"{held}]")
             return (yield)
         if tag in self._hidden:
             name = tag

@@ -390,7 +390,7 @@ class Sections:
         elif mark.closing and here.kind == "doubt" and here.name == mark.name:
             self.foreign = True
             self._frames.pop()
-        elif mark.closing or said or here.kind in ("doubt", "label") or self._is_shown_frame(mark):
+        elif mark.closing or said or here.kind in ("doubt", "label") or self._is_shown(mark):
             self._emit(mark.raw)
         elif mark.name in FRAMES:
             self.foreign = True
@@ -398,9 +398,9 @@ class Sections:
         else:
             self._frames.append(Frame(kind="doubt", name=mark.name, raw=mark.raw))
 
-    def _is_shown_frame(self, mark: Mark) -> bool:
-        """True for a tag like TwiML's `<Response>` in what is said: a frame would be in small letters."""
-        return self.is_marked and mark.name in FRAMES and mark.name not in mark.raw
+    def _is_shown(self, mark: Mark) -> bool:
+        """True for a tag like TwiML's `<Response>` in what is said: a model's own is in small letters."""
+        return self.is_marked and mark.name not in mark.raw
 
     def _believe(self) -> None:
         """The tag that nobody knows was never closed: it was text."""
