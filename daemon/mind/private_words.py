@@ -7,6 +7,7 @@ What people said, what was found, and what the soul said aloud is not private: i
 from __future__ import annotations
 
 import functools
+import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,12 @@ ACCENTS = "\u0300-\u036f"
 """Signs on the letter before them, where that is not one sign with it."""
 WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}{ACCENTS}]+[^\W_{DENSE}]+)*[{ACCENTS}]*")
 DENSE_LETTER = re.compile(f"[{DENSE}]")
+UNSEEN = min(INVISIBLE)
 INVISIBLES = re.compile(f"[{HIDDEN}]")
+LONGEST_ENTITY = 34
+ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+HALF_ENTITY = re.compile(r"&#?[A-Za-z0-9]{0,32}\Z")
+"""What may yet become an entity."""
 MARK = r"(?P<mark>-\w+)?[^<>]*>"
 ENDS = r"(?:(?(mark)</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>)|\Z)"
 PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
@@ -168,16 +174,18 @@ class Watch:
         if not text.startswith(self._text):
             self._begin()
         self._text = text
-        held = len(text)
-        for word in WORD.finditer(text, self._read):
+        begun = self._read
+        half = HALF_ENTITY.search(text, max(begun, len(text) - LONGEST_ENTITY))
+        end = held = half.start() if half else len(text)
+        for word in WORD.finditer(decoded(text[begun:end])):
             if self.found:
                 break
-            if word.end() == len(text) and not DENSE_LETTER.match(word[0]):
+            if begun + word.end() == end and not DENSE_LETTER.match(word[0]):
                 if self._may_go_on(plain(word[0])):
-                    held = word.start()
+                    held = begun + word.start()
                 break
-            self._take(plain(word[0]), word.start())
-            self._read = word.end()
+            self._take(plain(word[0]), begun + word.start())
+            self._read = begun + word.end()
         return text[: min([held, *(run.third for run in self._runs)])]
 
     def _may_go_on(self, beginning: str) -> bool:
@@ -202,7 +210,14 @@ class Watch:
 
 def words(text: str) -> list[str]:
     """Return the words of a text as they are compared."""
-    return [plain(word) for word in WORD.findall(text)]
+    return [plain(word) for word in WORD.findall(decoded(text))]
+
+
+def decoded(text: str) -> str:
+    """Return a text of the same length in which people read no entity, but the character it stands for."""
+    if "&" not in text:
+        return text
+    return ENTITY.sub(lambda found: html.unescape(found[0]).ljust(len(found[0]), UNSEEN), text)
 
 
 def plain(word: str) -> str:

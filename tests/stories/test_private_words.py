@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from unicodedata import normalize
 
 import pytest
@@ -17,6 +18,12 @@ THOUGHT = "I was thinking about the ferry replacement, and it seems like a diffi
 RUN = "ferry replacement"
 """Words of it after the second one."""
 LEAK = "Well: I was thinking about the ferry replacement and it seems like a difficult decision."
+
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "accents of their own": lambda text: normalize("NFD", text),
+    "entities": lambda text: text.encode("ascii", "xmlcharrefreplace").decode(),
+    "gaps as entities": lambda text: text.replace(" ", "&nbsp;"),
+}
 
 
 def thought(say: str = "It leaves at nine.") -> str:
@@ -193,11 +200,15 @@ async def test_a_tag_within_an_aside_neither_ends_it_nor_says_its_words_aloud(
     assert RUN not in str(stage.model.requests[-1]["messages"]), "nor is the second question shown it"
 
 
-async def test_accents_that_are_signs_of_their_own_hide_no_run(stage: Stage) -> None:
+@pytest.mark.parametrize("chunk", [1, 3, None])
+@pytest.mark.parametrize("written", WRITTEN)
+async def test_letters_that_are_written_otherwise_hide_no_run(
+    stage: Stage, written: str, chunk: int | None
+) -> None:
     thinks = "Ich glaube, die Fähre für Bob können wir später höchstens übermorgen bezahlen."
     stage.model.say(reply("Um neun.", aside=thinks))
     ts = await stage.say("alice", ALICE, "Wann fährt sie?")
-    stage.model.say(reply(normalize("NFD", thinks)))
+    stage.model.say(reply(WRITTEN[written](thinks)), chunk=chunk)
     stage.model.say("<say>Das bleibt bei mir.</say>")
     await stage.say("alice", ALICE, "Was denkst du?", ts)
     assert await stage.answers(ALICE, ts) == ["Um neun.", "Das bleibt bei mir."]
