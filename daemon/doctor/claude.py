@@ -26,13 +26,17 @@ PLAIN = frozenset({"unauthorized", "unreachable"})
 """Failures after which there is nothing more to look up."""
 
 
-async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> AsyncIterator[Finding]:
-    """Look at the server's list, say hello to the model that speaks, where it may cost something; then look
-    up the others by name."""
-    backend = llm.backend
+async def ask_server(llm: Claude) -> None:
+    """Ask the server behind a base URL what it lists, as long as a look-up may take."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LOOKING_UP):
-            await backend.look_up()
+            await llm.backend.look_up()
+
+
+async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> AsyncIterator[Finding]:
+    """Look at the list of a server that was asked, say hello to the model that speaks, where it may cost
+    something; then look up the others by name."""
+    backend = llm.backend
     for finding in _listed(backend):
         yield finding
     if backend.check.wrong:  # a start would end here

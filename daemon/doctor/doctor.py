@@ -13,7 +13,7 @@ from config import Settings, load, misspelt, taken_for_false, unreadable_lines
 from daemon.connections import access_for, claude_for, models_of
 from daemon.doctor import check, machine
 from daemon.doctor.capability_table import capability_table
-from daemon.doctor.claude import claude
+from daemon.doctor.claude import ask_server, claude
 from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.prices_and_windows import models
 from daemon.doctor.programs import processes, sandbox
@@ -104,10 +104,11 @@ async def _model(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
             said = "rehearsed by a script: OPENAI_API_KEY alone asks nobody, set OPENAI_BASE_URL, too"
         yield well("claude", said)
         return
-    for known in models(settings):
-        yield known
     paid = settings.budget_daily_usd > 0
     async with claude_for(settings, clock, "") as llm:
+        await ask_server(llm)
+        for known in models(settings, llm):
+            yield known
         async for finding in claude(llm, models_of(settings), paid=paid):
             yield finding
             paid = paid and finding.ok

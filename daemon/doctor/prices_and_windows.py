@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from config import Settings
+from daemon.claude.client import Claude
 from daemon.claude.models import is_listed
 from daemon.doctor.finding import Finding, ill, well
 from daemon.introduction import too_small
 from daemon.playbook_faults import meant
 
 
-def models(settings: Settings) -> Iterator[Finding]:
-    """What a model costs and takes, and what of the settings about that is of no use."""
+def models(settings: Settings, llm: Claude) -> Iterator[Finding]:
+    """What a model costs and takes, by the settings or its server, and which settings are of no use."""
     table, names = settings.table, settings.model_names
     costs = [f"{name} {table.model(name).price}" for name in names]
     yield well("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")
-    yield well("windows", "; ".join(_window(settings, name) for name in names))
+    yield well("windows", "; ".join(_window(settings, llm, name) for name in names))
     yield well("form", _form(settings))
     small = too_small(settings).removeprefix("; ")
     if small and settings.budget_daily_usd:
@@ -39,9 +40,10 @@ def _form(settings: Settings) -> str:
             return f"answers in {'plain words' if form == 'plain' else form} (MODEL_FORM={form})"
 
 
-def _window(settings: Settings, name: str) -> str:
-    window = settings.table.model(name).window
-    said = f"{name} {window:,} tokens"
+def _window(settings: Settings, llm: Claude, name: str) -> str:
+    said = f"{name} {llm.window(name):,} tokens"
+    if llm.backend.window(name):
+        return said
     told = dict(settings.model_window)
     if is_listed(name) or name in told or "" in told:
         return said

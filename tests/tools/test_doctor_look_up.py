@@ -60,6 +60,12 @@ async def test_what_a_local_model_can_do_stands_in_aligned_lines_and_is_kept_for
     assert kept["models"][0]["capabilities"]["schema"] == "grammar"
 
 
+async def test_the_window_is_that_of_the_server_before_anything_is_asked_of_the_model(world: Stage) -> None:
+    async with model_server() as server:
+        told = [one.said for one in await said(world, server) if one.name == "windows"]
+        assert told == [f"{LOCAL} 12,288 tokens"]
+
+
 async def test_a_name_that_the_list_lacks_is_ill_with_those_in_it_and_no_model_is_asked(world: Stage) -> None:
     async with model_server(listed=[QWEN, {"id": "llama3.2"}]) as server:
         [wrong] = [one for one in await said(world, server, claude_model="qwen3:9b") if not one.ok]
