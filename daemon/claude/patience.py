@@ -41,6 +41,7 @@ class Patience:
         self._limits = limits or STREAM
         self._entered = self._heard = clock.steady()
         """When it was entered, and when the last bytes came."""
+        self._first_event = math.inf
         self._begun = False
         self._bytes_due = math.inf
         self._event_due = math.inf
@@ -54,6 +55,7 @@ class Patience:
     def sent(self, first_event: float) -> None:
         """A request is sent now; its first event must come within so many seconds. Raises Stopped."""
         self._raise_if_over()
+        self._first_event = first_event
         self._event_due = self._clock.steady() + first_event
 
     def heard(self) -> None:
@@ -122,8 +124,7 @@ class Patience:
         """The limit that was reached, in words for the log and for Health."""
         now = self._clock.steady()
         if not self._begun and now >= self._event_due:
-            seconds = self._event_due - self._entered
-            return f"no first event within {seconds:g} s, MODEL_FIRST_TOKEN"
+            return f"no first event within {self._first_event:g} s, MODEL_FIRST_TOKEN"
         if now >= self._bytes_due:
             return f"no byte for {self._limits.stall:g} s, MODEL_STALL"
         if now >= self._event_due:

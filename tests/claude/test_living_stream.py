@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from daemon.claude.answer_events import MOST_BYTES
 from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, Claude
+from daemon.claude.patience import Overdue, Patience
 from daemon.limits import WITHOUT_EVENT, StreamLimits
 from daemon.memory import Memory
 from daemon.reply import Reply
@@ -286,3 +288,19 @@ async def test_a_prompt_beyond_the_window_of_llama_server_is_too_long() -> None:
         reply = await ask(claude, long)
         assert (reply.failure, claude.window("speak")) == ("too-long", 4_000)
         assert await claude.look_up(LOCAL) == "unknown-model"
+
+
+async def test_the_limit_is_told_as_it_is_set_also_where_the_request_was_sent_later() -> None:
+    clock = FakeClock()
+
+    async def wait() -> None:
+        async with Patience(clock, math.inf, asyncio.Event()) as patience:
+            await clock.sleep(0.5)
+            patience.sent(120)
+            await asyncio.Event().wait()
+
+    waiting = asyncio.create_task(wait())
+    await clock.advance(0.5)
+    await clock.advance(120)
+    with pytest.raises(Overdue, match="no first event within 120 s, MODEL_FIRST_TOKEN"):
+        await waiting
