@@ -16,7 +16,7 @@ from daemon.claude.capabilities import is_count
 from daemon.claude.models import KNOWN
 
 LONGEST_NAME = 200
-"""Characters of a model's name; what is longer is none."""
+"""Characters of a model's name; what is longer is none, nor what has other lines or control characters."""
 LATEST = ":latest"
 DATED = re.compile(r"[-@](?:\d{8}|latest)$")
 """The end of a name that says of which day the model is."""
@@ -153,7 +153,7 @@ def _aliases(found: object) -> tuple[str, ...]:
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_NAME
+    return isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_NAME and value.strip().isprintable()
 
 
 def _parts(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

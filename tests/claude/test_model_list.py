@@ -70,6 +70,7 @@ def test_other_names_are_other_models(one: str, other: str) -> None:
         {"data": ["qwen"]},
         ["qwen"],
         [{"id": "qwen"}, {"id": 7}, None, {}, {"id": ""}, {"id": "x" * 1_000}],
+        {"data": [{"id": "qw\nen"}, {"id": "\x1b[31mqwen"}, {"id": "qwen", "aliases": ["q\nw"]}]},
         {"data": [], "models": [{"name": "qwen"}]},
     ],
 )
