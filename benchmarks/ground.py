@@ -16,6 +16,7 @@ from benchmarks.bare import sdk
 from benchmarks.instant import CHOOSER, MODEL, instant
 from benchmarks.slow_slack import status
 from daemon.claude.client import Claude
+from daemon.claude.request_queue import RequestQueue
 from daemon.engine.clock import SystemClock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
@@ -42,6 +43,9 @@ from daemon.soul.taking import Taken
 from daemon.soul.texts import Texts
 from daemon.soul.turn import Turn
 from daemon.soul.world import World
+
+MANY = 10_000
+"""Requests at a time: the instant model is not listed, and would be asked one after the other."""
 
 
 class Mute:
@@ -256,6 +260,7 @@ async def ground(
             surroundings=Alone(),
             processes=PROCESSES,
             initial=INITIAL,
+            queue=RequestQueue(MANY),
         )
         gc.freeze()  # as the daemon does when it is awake
         stack.callback(gc.unfreeze)
