@@ -34,7 +34,7 @@ from daemon.mind.prompting import ends_with, feeling, in_sections, instructions,
 from daemon.mind.recall import recall, remember_answer
 from daemon.mind.sections import Sections
 from daemon.mind.tags import DIALOGUE, PRIVATE, SAY, STEPS, TAGS, CognitiveStep, SectionTags
-from daemon.mind.wording import MOODS, SOUL, moods
+from daemon.mind.wording import MOODS, moods
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -207,7 +207,7 @@ class _Asking:
         turn, memory = self._turn, self.listening.memory
         told = instructions(turn, question)
         if answer.untagged:
-            return checked(turn, memory, told, turn.text(SOUL), call)
+            return checked(turn, memory, told, call)
         heard = (one.content for one in memory.conversation)
         if answer.said and echoes(f"{answer.said}\n{answer.outside}", told, heard=heard):
             return Answer(call, private=self.private, echo=True)

@@ -83,7 +83,7 @@ async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: s
     note = _note(turn, guidance, notes, **_facts(turn))
     rules = [worded(turn, SYSTEM, character="", **NO_DAY), worded(turn, AGAIN), guidance, _note(turn)]
     rules += form_of(turn)
-    check = partial(checked, turn, seen, rules, turn.text(SOUL))
+    check = partial(checked, turn, seen, rules)
     said = [one.content for one in plainly(seen).conversation if one.role == "assistant"]
     answer = first = check(await asking.ask(_question(role, note), None), said)
     if answer.said is None and answer.outcome not in ("over-budget", "cancelled") and not answer.too_long:
@@ -178,12 +178,11 @@ def checked(
     turn: Turn,
     seen: WorkingMemory,
     instructions: Sequence[str],
-    character: str,
     call: Entry[ModelCall],
     said: Sequence[str] = (),
 ) -> PlainAnswer:
     """What may be said of an answer without tags: no line of others, no tag, no broken JSON, and no run of
-    these instructions, of what the character tells the soul, or of an earlier private thought; nothing that
+    these instructions, of what soul.md tells the soul, or of an earlier private thought; nothing that
     was `said` so before."""
     names = [one.name for one in seen.conversation if one.role == "user" and one.name]
     around = Around(
@@ -194,7 +193,8 @@ def checked(
         moods=moods(turn.text(MOODS)),
     )
     words = own_words(Answer(call).said or "", around)
-    if echoes(words, instructions, character, (one.content for one in plainly(seen).conversation)):
+    heard = (one.content for one in plainly(seen).conversation)
+    if echoes(words, instructions, turn.text(SOUL), heard):
         words = ""
     if PrivateWords(seen).are_in(words):
         words = ""

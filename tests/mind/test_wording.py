@@ -37,7 +37,6 @@ AS_THEY_STAND = [
     "turn.text(MADE[-1])",
     "turn.text(SOUL)",
     "turn.text(SOUL)",
-    "turn.text(SOUL)",
     "turn.text(SYSTEM)",
     "turn.text(WORDS)",
 ]
