@@ -189,27 +189,23 @@ class _Asking:
             private=private,
         )
         tags = SectionTags(suffix=self._turn.suffix)
-        hidden = [self.private, self._instructions(question.instruction)]
+        told = instructions(self._turn, question.instruction)
+        hidden = [self.private, HiddenWords(told, self._conversation)]
         reader = partial(_Dialogue, self._revise, tags, hidden, steps[-1].tag)
-        answer = self._read(question.instruction, await self.listening.ask(question, reader))
+        answer = self._read(told, await self.listening.ask(question, reader))
         self._report(answer)
         return answer
 
-    def _instructions(self, question: str) -> HiddenWords:
-        """What we told the model, which is not to be said, unless people said it."""
-        memory = self.listening.memory
-        told = instructions(self._turn, question)
-        return HiddenWords(told, lambda: [one.content for one in memory.conversation])
+    def _conversation(self) -> Sequence[str]:
+        """Return what may be said again, even where our instructions say it, too."""
+        return [one.content for one in self.listening.memory.conversation]
 
-    def _read(self, question: str, call: Entry[ModelCall]) -> Answer:
-        """Return the answer in this call; one that sends our own instructions back is none."""
+    def _read(self, told: Sequence[str], call: Entry[ModelCall]) -> Answer:
+        """Return the answer in this call; one that sends back what the model was `told` is none."""
         answer = Answer(call, private=self.private)
-        turn, memory = self._turn, self.listening.memory
-        told = instructions(turn, question)
         if answer.untagged:
-            return checked(turn, memory, told, call)
-        heard = (one.content for one in memory.conversation)
-        if answer.said and echoes(f"{answer.said}\n{answer.outside}", told, heard=heard):
+            return checked(self._turn, self.listening.memory, told, call)
+        if answer.said and echoes(f"{answer.said}\n{answer.outside}", told, heard=self._conversation()):
             return Answer(call, private=self.private, echo=True)
         return answer
 

@@ -20,7 +20,7 @@ GATE = (
     rule(
         "thoughts: an instruction of ours is held back while it comes",
         "mind/pipeline.py",
-        "hidden = [self.private, self._instructions(question.instruction)]",
+        "hidden = [self.private, HiddenWords(told, self._conversation)]",
         "hidden = [self.private]",
         f"{PRIVATE}test_the_example_of_our_form_is_held_back_while_it_comes",
     ),
