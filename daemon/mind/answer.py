@@ -99,7 +99,7 @@ class Answer:
     @property
     def _words(self) -> str:
         """All that could be said of it."""
-        if self.call.event.name == PLAINLY and not self._has_dialogue:
+        if self.untagged:
             return self._sections.outside
         return self.heard
 
@@ -151,7 +151,7 @@ class Answer:
         """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
         if self.call.event.name == MONOLOGUE:
             return self._tags.wrapped(ASIDE, self.thought)
-        if self.call.event.name == PLAINLY and not self._has_dialogue:
+        if self.untagged:
             return self._tags.wrapped(SAY, self._plainly)
         if self._json is not None:
             return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
