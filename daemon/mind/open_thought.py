@@ -22,7 +22,7 @@ from daemon.mind.private_words import PrivateWords, Watch
 from daemon.mind.prompting import feeling, situated, timed
 from daemon.mind.sections import Sections, sections
 from daemon.mind.stagnation import normalised
-from daemon.mind.tags import SAY, end_mark
+from daemon.mind.tags import BARE, SAY
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -187,7 +187,7 @@ class Thinking:
             name=DELIBERATE,
             instruction=instruction,
             role=role,
-            stop_sequences=[end_mark(f"{self._slug}-response")] if alone else (),
+            stop_sequences=[BARE.closing(f"{self._slug}-response")] if alone else (),
             private=private,
         )
         async with self._turn.showing(feeling(self._turn).status):

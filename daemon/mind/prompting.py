@@ -13,7 +13,7 @@ from daemon.kinds import Timer
 from daemon.memory import WorkingMemory
 from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.system_text import MADE, section
-from daemon.mind.tags import DIALOGUE, STEPS, CognitiveStep, SectionTags, end_mark
+from daemon.mind.tags import DIALOGUE, STEPS, CognitiveStep, SectionTags
 from daemon.mind.wording import ALLOWED, MOODS, REMINDED, SYSTEM, Mood, moods, placeholders, worded
 from daemon.process import Turn
 
@@ -103,4 +103,4 @@ def ends_with(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
     """
     if steps[-1] == DIALOGUE:
         return ()
-    return [end_mark(steps[-1].tag, turn.suffix)]
+    return [SectionTags(suffix=turn.suffix).closing(steps[-1].tag)]

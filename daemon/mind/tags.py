@@ -83,8 +83,3 @@ def _marked(text: str, suffix: str) -> str:
 
 BARE = SectionTags()
 """How journals of before the suffix was drawn are read and shown."""
-
-
-def end_mark(tag: str, suffix: str = "") -> str:
-    """Return the mark that ends the section of this tag."""
-    return SectionTags(suffix=suffix).closing(tag)
