@@ -57,7 +57,7 @@ def json_sections(text: str) -> Mapping[str, str] | None:
         found = _sections_of(value)
         if found or _has_private(body):
             return found
-    if _has_private(_without_code(text)) or OURS & {key["name"].lower() for key in KEY.finditer(text)}:
+    if _has_private(without_code(text)) or OURS & {key["name"].lower() for key in KEY.finditer(text)}:
         return _embedded(text)
     return None
 
@@ -67,7 +67,7 @@ def speech_of(said: str) -> str:
     if "{" not in said:
         return said
     body = _unfenced(said)
-    if not _has_private(body if BEGINS.match(body) else _without_code(said)):
+    if not _has_private(body if BEGINS.match(body) else without_code(said)):
         return said
     return (json_sections(said) or {}).get(SAY, "")
 
@@ -78,7 +78,7 @@ def speech_so_far(said: str) -> str:
         return ""
     if "{" not in said:
         return said
-    plain = _without_code(said)
+    plain = without_code(said)
     for key in KEY.finditer(plain):
         if _is_private(key["name"]):
             return said[: key.start()]
@@ -93,8 +93,8 @@ def _unfenced(text: str) -> str:
     return fenced["body"] if fenced else text
 
 
-def _without_code(text: str) -> str:
-    """The text with blanks in place of code, so that places stay the same."""
+def without_code(text: str) -> str:
+    """Return the text with blanks in place of code, so that places stay the same."""
     return CODE.sub(lambda code: " " * len(code[0]), text)
 
 

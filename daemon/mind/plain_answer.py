@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from daemon.mind.json_answer import CODE, KEY, SECTIONS
+from daemon.mind.json_answer import CODE, KEY, SECTIONS, without_code
 from daemon.mind.payloads import NAMES
 from daemon.mind.recall import OURS
 from daemon.mind.wording import Mood
@@ -51,9 +51,9 @@ class Around:
 def own_words(text: str, around: Around) -> str:
     """Return what may be said of the words of an answer; empty where that is no answer."""
     text = CONTROL.split(text.strip(), maxsplit=1)[0]
-    frame = _outside_code(FRAME, text)
-    if frame is not None:
-        text = text[:frame]
+    frame = FRAME.search(without_code(text))
+    if frame:
+        text = text[: frame.start()]
     text = _own_turn(text, around)
     text = _without_tags(text)
     text = _without_broken_json(text)
@@ -63,17 +63,10 @@ def own_words(text: str, around: Around) -> str:
     return text.strip()
 
 
-def _outside_code(pattern: re.Pattern[str], text: str) -> int | None:
-    """Return where this stands first outside of code."""
-    blank = CODE.sub(lambda code: " " * len(code[0]), text)
-    found = pattern.search(blank)
-    return found.start() if found else None
-
-
 def _own_turn(text: str, around: Around) -> str:
     """Return the soul's own turn of a conversation that the model goes on with by itself."""
     own = _names([around.name, *OWN_ROLES])
-    begun = re.match(rf"{own}", text, re.IGNORECASE)
+    begun = re.match(own, text, re.IGNORECASE)
     if begun:
         text = text[begun.end() :]
     others = _names([*around.people, *ROLES])
@@ -112,7 +105,7 @@ def _without_tags(text: str) -> str:
 
 def _without_broken_json(text: str) -> str:
     """Cut a text where JSON begins outside of code that never ends, or that another call would ask for."""
-    blank = CODE.sub(lambda code: " " * len(code[0]), text)
+    blank = without_code(text)
     for key in KEY.finditer(blank):
         rest = blank[key.start() :]
         if text[key.start()] == ",":
