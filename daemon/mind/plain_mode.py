@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from daemon.engine.event import Entry
@@ -22,7 +21,7 @@ from daemon.mind.listening import Listening, ModelQuestion, note_form
 from daemon.mind.plain_answer import Around, own_words
 from daemon.mind.plain_prompt import plainly
 from daemon.mind.private_words import PrivateWords
-from daemon.mind.prompting import form_of
+from daemon.mind.prompting import form_of, time_of
 from daemon.mind.recall import fenced, listed, plain
 from daemon.mind.wording import MOODS, SOUL, moods, name_of, when_words, worded
 from daemon.ports import Role
@@ -33,7 +32,7 @@ NOTE = "prompts/plain_mode/note"
 KNOWN = "prompts/plain_mode/known"
 AGAIN = "prompts/plain_mode/again"
 WORDS = "prompts/plain_mode/words"
-NO_DAY = {"weekday": "", "date": ""}
+NO_TIME = {"weekday": "", "date": "", "time": ""}
 LONGEST_CHARACTER = 600
 """Characters of soul.md that a small model is told: whole paragraphs, from the first one on."""
 
@@ -81,7 +80,7 @@ async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: s
     seen = await _prompt(turn, memory)
     asking = Listening(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
-    rules = [worded(turn, SYSTEM, character="", **NO_DAY), worded(turn, AGAIN), guidance, _note(turn)]
+    rules = [worded(turn, SYSTEM, character="", **NO_TIME), worded(turn, AGAIN), guidance, _note(turn)]
     rules += form_of(turn)
     check = partial(checked, turn, seen, rules)
     said = [one.content for one in plainly(seen).conversation if one.role == "assistant"]
@@ -129,8 +128,8 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """The memory with a short system text in place of the long ones."""
-    text = worded(turn, SYSTEM, character=_character(turn), **_day(turn))
+    """The memory with a short system text in place of the long ones: it may name the day, not the time."""
+    text = worded(turn, SYSTEM, character=_character(turn), **time_of(turn))
     core = await turn.enter(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
@@ -148,7 +147,7 @@ def _character(turn: Turn) -> str:
 
 def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
     """What stands above the newest message: who wrote it, these facts, what is found out, what to do now."""
-    known = {**NO_DAY, "time": "", "known": "", **facts}
+    known = {**NO_TIME, "known": "", **facts}
     names = listed(entry.event.name for entry in turn.answers)
     note = worded(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
     return f"{notes}\n\n{note}".strip()
@@ -156,22 +155,11 @@ def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
 
 def _facts(turn: Turn) -> dict[str, str]:
     """The time, and what is known of those who spoke: words that the note may hold, and that may be said."""
-    now = datetime.fromtimestamp(turn.began_at, UTC)
     known = [
         worded(turn, KNOWN, person=plain(person), notes=" ".join(fenced(told).split()))
         for person, told in turn.known
     ]
-    return {
-        **_day(turn),
-        "time": f"{now:%H:%M}",
-        "known": " ".join(known),
-    }
-
-
-def _day(turn: Turn) -> dict[str, str]:
-    """The day, which the system text may hold: it changes once a day, and tells of nobody."""
-    now = datetime.fromtimestamp(turn.began_at, UTC)
-    return {"weekday": f"{now:%A}", "date": f"{now.day} {now:%B %Y}"}
+    return {**time_of(turn), "known": " ".join(known)}
 
 
 def checked(

@@ -70,10 +70,13 @@ def _who_is_there(turn: Turn) -> Iterator[str]:
 
 def timed(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory with the time, and nothing else that changes."""
+    return memory.with_region("time", worded(turn, "prompts/time", **time_of(turn)))
+
+
+def time_of(turn: Turn) -> dict[str, str]:
+    """Return the words for the time that it is to a turn, by their placeholders."""
     now = datetime.fromtimestamp(turn.began_at, UTC)
-    date = f"{now.day} {now:%B %Y}"
-    today = worded(turn, "prompts/time", weekday=f"{now:%A}", date=date, time=f"{now:%H:%M}")
-    return memory.with_region("time", today)
+    return {"weekday": f"{now:%A}", "date": f"{now.day} {now:%B %Y}", "time": f"{now:%H:%M}"}
 
 
 def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
