@@ -82,8 +82,7 @@ class Configured:
 
     def own(self) -> Sequence[str]:
         """Return the names of the owner's actions that may be chosen."""
-        books = [*self._playbooks()]
-        return [one.name for one in self.own_actions if any(_offers(book, one) for book in books)]
+        return [one.name for one in _offered(self.own_actions, [*self._playbooks()])]
 
     def _playbooks(self) -> Iterator[Playbook]:
         for name in self.processes:
@@ -177,12 +176,17 @@ def _own_actions(soul: Behaving, sources: Sequence[str]) -> str:
         for source in sources
         if soul.own_actions and source.startswith(PLAYBOOKS)
     ]
-    own = [one for one in soul.own_actions if any(_offers(book, one) for book in books)]
+    own = _offered(soul.own_actions, books)
     if not own:
         return ""
     told = "; ".join(f"{one.name} — {one.about[:LONGEST].rstrip(' .')}" for one in own)
     return f" {labels(soul.text(LABELS)).get(OWN, OWN)}: {told}."
 
 
-def _offers(book: Playbook, one: OwnAction) -> bool:
-    return one.name in book.actions or book.name in one.playbooks
+def _offered(actions: Sequence[OwnAction], books: Sequence[Playbook]) -> Sequence[OwnAction]:
+    """Return the actions that any of these playbooks offers, or that name one of them themselves."""
+    return [
+        one
+        for one in actions
+        if any(one.name in book.actions or book.name in one.playbooks for book in books)
+    ]
