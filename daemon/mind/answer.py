@@ -27,7 +27,7 @@ OPEN_BLOCK = re.compile(r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*)",
 """An answer that begins with a block of code."""
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 BEGINS = re.compile(rf"\s*<\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
-"""How a block of code begins that is an answer in sections."""
+"""The beginning of a block of code that is an answer in sections."""
 LAST_MARK = re.compile(r".*</[\w-]+\s*>", re.DOTALL)
 """All up to the last mark that closes something."""
 MONOLOGUE = "internal_monologue"
@@ -35,10 +35,10 @@ MONOLOGUE = "internal_monologue"
 
 
 class Answer:
-    """A pure function of the call's entry, of the `suffix` of tags where it is remembered, and of what was
-    `private` when it was asked for.
+    """One answer of a model: a pure function of the call's entry and of these arguments.
 
-    Without a suffix it is that of the call. `echo`: it repeats an instruction of ours, and nothing of it is
+    `suffix` is that of the tags where it is remembered; without one it is that of the call. `private` is what
+    was private when it was asked for. `echo`: it repeats an instruction of ours, and nothing of it is
     said or remembered.
     """
 
@@ -54,7 +54,7 @@ class Answer:
         self._tags = SectionTags(suffix=suffix or call.event.suffix)
         self.outcome = call.event.outcome
         self.remembered = True
-        """Is it remembered as it was written, and not by the messages that said it?"""
+        """True if it is remembered as it was written, and not by the messages that said it."""
         self._echo = echo
         self.too_long = call.event.too_long
         self._private = private
@@ -66,18 +66,18 @@ class Answer:
 
     @cached_property
     def gives_away(self) -> bool:
-        """Does it say again what the soul thought earlier, word for word?"""
+        """True if it says again what the soul thought earlier, word for word."""
         return self._private is not None and self._private.are_in(self._words)
 
     @property
     def usable(self) -> bool:
-        """Did the model answer, in words that can be used?"""
+        """True if the model answered, in words that can be used."""
         goes_in_circles = self.unfinished and self.call.event.stop_reason == REPEATING
         return self.call.event.usable and not (goes_in_circles or self.gives_away or self._echo)
 
     @property
     def goes_on(self) -> bool:
-        """Did it begin again, or have to be closed, after its end?"""
+        """True if it began again, or had to be closed, after its end."""
         event = self.call.event
         closed = event.stop_reason == ENDED and self.usable and self._ended(event.text) != event.text
         return closed or self._sections.repeats
@@ -133,7 +133,7 @@ class Answer:
 
     @property
     def outside(self) -> str:
-        """What stands in no section."""
+        """The text that stands in no section."""
         return self._sections.outside
 
     @property
@@ -187,7 +187,7 @@ def _parsed(text: str, tags: SectionTags) -> Sections:
 
 
 def _in_one_block(text: str) -> str:
-    """What stands in the block of code, closed or not, that is the whole answer; else nothing."""
+    """Return the body of an answer that is one block of code, closed or not; empty for any other."""
     closed = FENCED.fullmatch(text)
     if closed:
         return closed["body"]

@@ -1,4 +1,4 @@
-"""How long an answer may be, by the name of the call: the one table of `max_tokens`.
+"""The longest answer by the name of the call: the one table of `max_tokens`.
 
 What a model thinks before it answers has room of its own besides. A call whose name is not here, as those of
 an owner's process, may answer as long as its form allows: see `request` in claude/request.py.

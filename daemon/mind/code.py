@@ -16,9 +16,9 @@ class ShownTags:
     def __init__(self) -> None:
         self._section = ""
         self._depth = 0
-        """How many times the section's own tag was opened in it."""
+        """The number of the section's own tags that are open in it."""
         self._ends_here = False
-        """Was the last thing that came what would end the section?"""
+        """True if the last thing that came would end the section."""
 
     def add(self, mark: Mark, section: str) -> None:
         """Take the next tag, where this section is open."""
@@ -71,7 +71,7 @@ class Code:
     def __init__(self, hidden: Collection[str] = ()) -> None:
         self._hidden = hidden
         self.is_marked = False
-        """Did a tag with the suffix count? From then on, those without it are text."""
+        """True once a tag with the suffix counted: from then on, those without it are text."""
         self._section = ""
         """The section that is open, if its text is said."""
         self._within = 0
@@ -89,12 +89,12 @@ class Code:
         self._ends = False
         """Does this line close it, if nothing else stands in it?"""
         self._kept: list[Token] = []
-        """What may be a span of code."""
+        """Tokens that may be in a span of code."""
         self._must_close = False
-        """Is it one only if it ends here? It began with what begins a private section."""
+        """True if it has to end now to be one: its last tag would begin a private section."""
         self._size = 0
         self._block: list[Token] = []
-        """What may be in a block of code, from its first mark of ours on."""
+        """Tokens that may be in a block of code, from its first mark of ours on."""
         self._shown = ShownTags()
 
     @property
@@ -104,12 +104,12 @@ class Code:
 
     @property
     def shows_block(self) -> bool:
-        """Does a block of code stand here in which our tags are text?"""
+        """True in a block of code in which our tags are text."""
         return self._in_block and not self._within
 
     @property
     def may_be_span(self) -> bool:
-        """Has a span of code perhaps begun in which our tags are text?"""
+        """True if a span of code may have begun in which our tags are text."""
         return self._span > 0 and not self._within
 
     @property
@@ -202,7 +202,7 @@ class Code:
         return [mark]
 
     def _through(self, decided: list[Token]) -> list[Token]:
-        """What of this is decided, where a block of code may be none."""
+        """Return as much of this as is decided, where a block of code may be none."""
         if not self._block:
             return decided
         for token in decided:
@@ -324,7 +324,7 @@ class Code:
         self._ends = False
 
     def _after_kept(self, token: Token) -> list[Token]:
-        """It is kept back, too, where something before it is."""
+        """Keep it back, too, if something before it is."""
         if not self._kept:
             return [token]
         if isinstance(token, str):

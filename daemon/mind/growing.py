@@ -24,7 +24,7 @@ class Frame:
     blank: bool = True
     """Does nothing stand in it?"""
     again: bool = False
-    """Of a public section: was there one of its name that said something? Then nothing of this one counts."""
+    """True for a public section if one of its name said something: then nothing of this one counts."""
     tail: str = ""
     """The last words in it."""
     within: list[str] = field(default_factory=list)

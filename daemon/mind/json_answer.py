@@ -28,7 +28,7 @@ OURS = {*PRIVATE, *(f"{name}s" for name in PRIVATE)}
 SECTIONS = {**{tag: tag for tag in TAGS}, **{step.name: step.tag for step in STEPS.values()}}
 """The tag of a section, by what it may be called."""
 SUFFIX = re.compile(r"-[a-z]\d$")
-"""What may stand behind the name of a section, as behind its tag."""
+"""The suffix that may stand behind the name of a section, as behind its tag."""
 NAMED_BY = ("tag", "name", "type", "section", "role")
 HELD_BY = ("content", "text", "value", "body")
 """Keys of a part that names its section in a value: `{"tag": "say", "content": "…"}`."""

@@ -38,7 +38,7 @@ class Reader(Protocol):
 
     @property
     def done(self) -> bool:
-        """Is no more of it wanted?"""
+        """True if no more of it is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ class Final:
 
     @property
     def repeats(self) -> bool:
-        """Did it begin again, after it had said something?"""
+        """True if it began again, after it had said something."""
         return self._sections.repeats
 
     def feed(self, delta: str) -> None:
@@ -246,7 +246,7 @@ class _AnswerHeard:
 
     @property
     def done(self) -> bool:
-        """Has a second final answer begun, or has this one given a thought away?"""
+        """True if a second final answer has begun, or this one has given a thought away."""
         return self._final.repeats or self._watch.found
 
 

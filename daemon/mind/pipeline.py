@@ -230,7 +230,7 @@ class _Dialogue:
         self._last = last
         self._sections = Sections(TAGS, PRIVATE, tags)
         self._goes_on = False
-        """Did more come when all was there that was asked for?"""
+        """True if more came when all was there that was asked for."""
 
     def feed(self, delta: str) -> None:
         """Take the next piece of the answer."""
@@ -249,7 +249,7 @@ class _Dialogue:
 
     @property
     def done(self) -> bool:
-        """Does it go on after its end, or begin again, or has it given something hidden away?"""
+        """True if it goes on after its end, begins again, or has given something hidden away."""
         begins_again = self._sections.has_begun(SAY) and self._sections.repeats
         return self._goes_on or begins_again or any(watch.found for watch in self._watches)
 

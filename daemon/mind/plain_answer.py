@@ -1,4 +1,4 @@
-"""What of a plain answer may be said: the soul's own words alone, once.
+"""The words of a plain answer that may be said: the soul's own alone, once.
 
 A weak model goes on as somebody else, repeats itself, writes tags and broken JSON, or tells about itself what
 it should say. A pure function of the answer.
@@ -20,7 +20,7 @@ ROLES = ("user", "human", "system", "person", "customer")
 OWN_ROLES = ("assistant", "ai", "bot", "model", "answer", "response", "reply")
 CONTROL = re.compile(r"<\|[^|<>\n]{1,40}\|?>|<\uff5c[^<>\n]{1,40}>|<(?:start|end)_of_turn>|\[/?INST\]|</s>")
 FRAME = re.compile(rf"</?\s*(?:message|{'|'.join(NAMES)})\b", re.IGNORECASE)
-"""Where a model goes on with a frame of ours: what follows is nobody's answer."""
+"""The beginning of a frame of ours that a model goes on with: what follows is nobody's answer."""
 TAG = re.compile(rf"</?\s*(?:{OURS})(?:-\w*)?(?:\s[^<>]*)?/?>", re.IGNORECASE)
 """Our tags, with all of our suffix, a part of it, or none."""
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
@@ -29,7 +29,7 @@ LONGEST_UNIT = 60
 """Words of what is looked at as one that may be repeated."""
 MOST_WORDS = 2_000
 TIMES = {1: 6, 2: 4}
-"""How often so many words may not stand in a row; more words: not three times."""
+"""Times that so many words in a row make a repetition; for more words it is three."""
 OUR_KEYS = frozenset({*SECTIONS, "actions", "why", "args", "statement", "is_true"})
 """Keys of the JSON that other calls ask for."""
 FEW = 4
@@ -38,8 +38,11 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """Who speaks: the soul's name, and those of the people; the newest message; what the soul said before;
-    the owner's moods."""
+    """The surroundings of an answer: names, what was said, and the owner's moods.
+
+    `name` is the soul's, `people` are those of the others; `asked` is the newest message, `said` what the
+    soul said before.
+    """
 
     name: str
     people: Collection[str] = ()
@@ -88,7 +91,7 @@ def _own_turn(text: str, around: Around) -> str:
 
 
 def _names(names: Collection[str]) -> str:
-    """A pattern for one of these at the begin of a line, perhaps in bold, before its colon."""
+    """Return a pattern for one of these at the beginning of a line, perhaps in bold, before its colon."""
     known = "|".join(re.escape(name) for name in names if name)
     return rf"[ \t]*(?:#+[ \t]*)?[*_]{{0,2}}(?:{known})[*_]{{0,2}}[ \t]*[:\uff1a][*_]{{0,2}}[ \t]*"
 
@@ -126,7 +129,7 @@ def _closes(text: str) -> bool:
 
 
 def _first_person(text: str, around: Around) -> str:
-    """Return what the soul says, where the model tells of it in the third person; nothing of its thoughts."""
+    """Return what the soul says, if the model tells of it in the third person; nothing of its thoughts."""
     told = re.match(rf"[*_(]{{0,2}}{re.escape(around.name)}\s+(?P<verb>\w+)(?:\s+(?P<more>\w+))?", text)
     if told is None:
         return text
@@ -141,7 +144,7 @@ def _first_person(text: str, around: Around) -> str:
 
 
 def _states(around: Around) -> Collection[str]:
-    """The first two words of each status line: "is musing"."""
+    """Return the first two words of each status line: "is musing"."""
     return {" ".join(mood.status.rstrip("….").split()[:2]).casefold() for mood in around.moods.values()}
 
 

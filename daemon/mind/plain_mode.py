@@ -1,4 +1,4 @@
-"""Plain mode: how a model is asked that cannot keep the sections of a pipeline.
+"""Plain mode, for a model that cannot keep the sections of a pipeline.
 
 One call asks for the dialogue alone. No call asks for a mood, for what was learned, or for the next process:
 the owner's words in prompts/plain_mode/words.md lead to those. Nothing is said before all of it was checked.
@@ -57,7 +57,7 @@ class PlainAnswer(Answer):
 
     @property
     def said(self) -> str | None:
-        """What may be said of it; None where that is no answer."""
+        """The words of it that may be said; None if there are none."""
         return self._own or None
 
     @property
@@ -68,7 +68,7 @@ class PlainAnswer(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainReply:
-    """What came of asking: the memory by then, the speech that is to say it, and the answer."""
+    """A plain answer, with the memory by then, and the speech that is to say it."""
 
     memory: WorkingMemory
     speech: Speech
@@ -111,7 +111,7 @@ def led_to(turn: Turn) -> str:
 
 
 def is_meant(turn: Turn, memory: WorkingMemory) -> bool:
-    """Whether an answer is due: in a talk of several people only where the soul is named or spoken to."""
+    """Return True if an answer is due: among several people only where the soul is named or spoken to."""
     if turn.must_answer:
         return True
     people = {one.name for one in memory.conversation if one.role == "user" and one.name}
@@ -120,7 +120,7 @@ def is_meant(turn: Turn, memory: WorkingMemory) -> bool:
 
 
 def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """The memory without what was said before, which a weak model copies; the soul's name is to begin it."""
+    """Leave out what was said before, which a weak model copies; the soul's name is to begin the answer."""
     asked = {entry.seq for entry in turn.answers}
     earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.number]
     rest = [one for one in memory.memories if one not in earlier]
@@ -128,7 +128,7 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """The memory with a short system text in place of the long ones: it may name the day, not the time."""
+    """Return the memory with a short system text for the long ones: it may name the day, not the time."""
     text = worded(turn, SYSTEM, character=_character(turn), **time_of(turn))
     core = await turn.enter(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
@@ -136,7 +136,7 @@ async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 def _character(turn: Turn) -> str:
-    """As many whole paragraphs of the soul's character as a small model is told."""
+    """Return as many whole paragraphs of the soul's character as a small model is told."""
     told = ""
     for paragraph in re.split(r"\n\s*\n", turn.text(SOUL).strip()):
         if told and len(told) + len(paragraph) > LONGEST_CHARACTER:
@@ -146,7 +146,7 @@ def _character(turn: Turn) -> str:
 
 
 def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
-    """What stands above the newest message: who wrote it, these facts, what is found out, what to do now."""
+    """Word the note above the newest message: who wrote it, these facts, what is found out, what to do."""
     known = {**NO_TIME, "known": "", **facts}
     names = listed(entry.event.name for entry in turn.answers)
     note = worded(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
@@ -154,7 +154,7 @@ def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
 
 
 def _facts(turn: Turn) -> dict[str, str]:
-    """The time, and what is known of those who spoke: words that the note may hold, and that may be said."""
+    """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
     known = [
         worded(turn, KNOWN, person=plain(person), notes=" ".join(fenced(told).split()))
         for person, told in turn.known
@@ -169,9 +169,11 @@ def checked(
     call: Entry[ModelCall],
     said: Sequence[str] = (),
 ) -> PlainAnswer:
-    """What may be said of an answer without tags: no line of others, no tag, no broken JSON, and no run of
-    these instructions, of what soul.md tells the soul, or of an earlier private thought; nothing that
-    was `said` so before."""
+    """Return an answer without tags as it may be said.
+
+    It loses lines of others, tags and broken JSON. Nothing is left of one with a run of these instructions,
+    of what soul.md tells the soul, or of an earlier private thought, nor of one that was `said` so before.
+    """
     names = [one.name for one in seen.conversation if one.role == "user" and one.name]
     around = Around(
         name=name_of(turn.text(SOUL)),
@@ -190,7 +192,7 @@ def checked(
 
 
 def _newest(turn: Turn) -> str:
-    """What is answered, as one text; a shared file reads `[file: name]`."""
+    """Return what is answered, as one text; a shared file reads `[file: name]`."""
     said: list[str] = []
     for entry in turn.answers:
         said += [entry.event.text, *(f"[file: {file.name}]" for file in entry.event.files)]

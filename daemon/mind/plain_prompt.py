@@ -17,13 +17,13 @@ from daemon.mind.tags import BARE, PRIVATE, SAY, TAGS, SectionTags
 MESSAGE = re.compile(
     r'<message from="(?P<name>[^"<>]*)"(?: owner="yes")?>\n(?P<text>.*)\n</message>', re.DOTALL
 )
-"""What somebody said, and nothing more is to be said about it: its frame can go."""
+"""A message of which nothing is told but who said it: its frame can go."""
 MARKED = re.compile(rf"<(?:{'|'.join(TAGS)})-(?P<suffix>\w+)>")
 """The first tag of a remembered answer whose tags have a suffix."""
 CONTROL = re.compile(r"<(?=\|[\w ]{1,40}\|?>|\uff5c|/?s>|<SYS>>|</SYS>>)|\[(?=/?INST\])")
-"""Where what somebody wrote would be a control token of a model's template, and end their turn."""
+"""The beginning of words of people that would be a control token of a model, and end their turn."""
 ROLE = re.compile(r"^(?=[ \t]*(?:system|assistant|user|human)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-"""The begin of a line that would pose as another turn."""
+"""The beginning of a line that would pose as another turn."""
 
 
 def as_asked(name: str, memory: WorkingMemory) -> WorkingMemory:
@@ -51,7 +51,7 @@ def plainly(memory: WorkingMemory) -> WorkingMemory:
 
 
 def _note_first(memory: WorkingMemory) -> WorkingMemory:
-    """The same with its note before the newest words of people: a small model answers what stands last."""
+    """Move the note before the newest words of people: a small model answers what stands last."""
     shown = [*memory.conversation]
     place = len(shown)
     while place and shown[place - 1].role == "user":

@@ -1,5 +1,5 @@
-"""Words that are never said, of earlier private sections and of our instructions: a run of eight of them is
-found before it is whole.
+"""Words of earlier private sections and of our instructions are never said: a run of eight of them is found
+before it is whole.
 
 What people said, what was found, and what the soul said aloud is not private: it stands in the same memory.
 """
@@ -35,7 +35,7 @@ INVISIBLES = re.compile(f"[{HIDDEN}]")
 LONGEST_ENTITY = 34
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 HALF_ENTITY = re.compile(r"&#?[A-Za-z0-9]{0,32}\Z")
-"""What may yet become an entity."""
+"""The end of a text that may yet become an entity."""
 MARK = r"(?P<mark>-\w+)?[^<>]*>"
 ENDS = r"(?:(?(mark)</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>)|\Z)"
 PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
@@ -104,7 +104,7 @@ class HiddenWords:
 
 
 class PrivateWords(HiddenWords):
-    """What of a memory is private: the private sections of earlier answers.
+    """The private sections of earlier answers in a memory.
 
     Where the soul thinks in the open, its answer is made of its thoughts (`thinks`): they may be said.
     """
@@ -157,14 +157,14 @@ class Watch:
 
     def _begin(self) -> None:
         self.found = False
-        """Does a whole run stand in it?"""
+        """True if a whole run stands in it."""
         self._text = ""
         self._read = 0
         """Up to where it is taken apart."""
         self._last = ""
         """Its last whole word."""
         self._places: Sequence[int] = ()
-        """Where its last two words stand in what is private."""
+        """Places of its last two words in what is private."""
         self._runs: list[Run] = []
 
     def shown(self, text: str) -> str:

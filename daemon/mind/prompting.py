@@ -1,4 +1,4 @@
-"""What a pipeline asks: which sections, of whom, in which mood, and when.
+"""The question of a pipeline: its sections, who is there, the mood, and the time.
 
 All of it trails the conversation, so that what changes from call to call breaks no cached prefix. What
 belongs into each section stands in the system text (system_text.py), where it is cached.
@@ -35,7 +35,7 @@ def situated(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 def instructions(turn: Turn, question: str) -> Sequence[str]:
-    """What this call tells the model to do, which nobody is to read: not what it is told of people."""
+    """Return what this call tells the model to do, for no reader; without what is known of people."""
     return [question, *_who_is_there(turn), *form_of(turn), turn.text(SYSTEM)]
 
 

@@ -60,7 +60,7 @@ The soul's own tag and the actions have any name; those of HTML alone mean nothi
 
 
 def remember(entry: Entry[Any], suffix: str = "") -> Memory:
-    """How an entry looks to the model, to which tags of sections with this suffix are shown.
+    """Return an entry as the model sees it, with this suffix in the tags of sections.
 
     What people wrote is fenced: it is never the owner's word.
     """
@@ -132,7 +132,7 @@ def _forgotten(seq: int) -> Memory:
 
 
 def recall(kept: Iterable[Entry[Any]], suffix: str = "") -> tuple[Memory, ...]:
-    """What ended turns chose to keep, in the order in which they returned it, with this suffix of tags."""
+    """Return what ended turns chose to keep, in their order, with this suffix in the tags of sections."""
     return tuple(remember(entry, suffix) for entry in kept)
 
 

@@ -42,7 +42,7 @@ ENDS = BRACKETS | {"`"}
 BARS = frozenset("|\uff5c")
 """`<|name|>` is a control token of a model's format, as in harmony."""
 SUFFIX_SIGNS = frozenset("-0123456789")
-"""What may stand in a suffix, besides letters."""
+"""Signs that may stand in a suffix, besides letters."""
 SLIP = r"(?:-|[-_.](?:[a-z]\d?|\d))"
 """Half of a suffix, or another one."""
 COMMENT, COMMENT_ENDS = "<!--", "-->"
@@ -100,7 +100,7 @@ class Scanner:
 
     @property
     def is_marked(self) -> bool:
-        """Did a tag with the suffix count?"""
+        """True if a tag with the suffix counted."""
         return self._code.is_marked
 
     def _taken(self) -> list[Token]:
@@ -108,7 +108,7 @@ class Scanner:
         return taken
 
     def _known(self, name: str) -> tuple[TagKind, str, bool]:
-        """What a tag of this name is here, the name without a suffix, and whether it has the right one."""
+        """Return the kind of a tag of this name, the bare name, and True if its suffix is the right one."""
         kind, tag, exact = kind_of(name, self._tags, self._hidden), name.lower(), False
         ours = self._suffixed and self._suffixed.fullmatch(tag)
         if ours:
@@ -319,7 +319,7 @@ class Scanner:
         return char
 
     def _rest_of_hidden(self, mark: Mark, char: str) -> Reader:
-        """The same of one that begins a private section, unless it stands in a span of code."""
+        """Read up to its last bracket a tag that begins a private section, unless a span of code holds it."""
         held = mark.raw
         while char not in ENDS and char != "\n":
             held += char

@@ -24,7 +24,7 @@ AS_TEXT = {"type": "string", "description": "the arguments, as JSON text"}
 
 PLAIN_KINDS = frozenset({"string", "integer", "number", "boolean"})
 NAMED = ("properties", "$defs")
-"""Where a schema has names of its own making, which may be any word."""
+"""Keys under which a schema has names of its own making, which may be any word."""
 
 Schema = dict[str, Any]
 

@@ -58,15 +58,15 @@ class Sections:
         self.foreign = False
         """Did it hold any mark of another model's kind?"""
         self.repeats = False
-        """Did a public section begin again that had said something?"""
+        """True if a public section began again that had said something."""
         self._torn = False
         """Was a thought taken out of the middle of a sentence? It may have been a part of that."""
         self._bare = set[str]()
         """The sections whose text stands in tags without the suffix."""
         self._strays = 0
-        """How many tags without the suffix are open in this section, that have its name."""
+        """The number of open tags of this section's name in it, without the suffix."""
         self._slip = ""
-        """What would end this section, but for the suffix, and all that came since; only white space did."""
+        """A tag that would end this section, but for the suffix, and the white space that came since."""
 
     @property
     def outside(self) -> str:
@@ -115,7 +115,7 @@ class Sections:
         return str(self._texts.get(tag, ""))
 
     def is_open(self, tag: str) -> bool:
-        """Was this section begun, and not closed by now? One that begins again was closed."""
+        """Return True if this section was begun and not closed; one that begins again counts as closed."""
         return any(one.kind == "section" and one.name == tag and not one.again for one in self._frames)
 
     def has_begun(self, tag: str) -> bool:
@@ -156,7 +156,7 @@ class Sections:
 
     @property
     def is_marked(self) -> bool:
-        """Does it have tags with the suffix?"""
+        """True if it has tags with the suffix."""
         return self._scanner.is_marked
 
     def _judge_slip(self, token: Token) -> bool:

@@ -140,7 +140,7 @@ def _form(soul: Configured) -> str:
 
 
 def section(soul: Behaving, step: CognitiveStep, mood: Mood) -> str:
-    """What belongs into one section, as the owner words it."""
+    """Return what belongs into one section, as the owner words it."""
     verb = mood.says
     if step.private:
         verb = mood.thinks
@@ -160,7 +160,7 @@ def section(soul: Behaving, step: CognitiveStep, mood: Mood) -> str:
 
 
 def _reasons(soul: Behaving) -> Iterator[str]:
-    """When one goes over into which process, as each of them says, or its playbook."""
+    """Say of each process when one goes over into it, in its own words or those of its playbook."""
     for name, sources in soul.processes.items():
         for source in sources:
             when = when_of(soul, source)

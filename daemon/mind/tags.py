@@ -45,7 +45,7 @@ BARE_TAG = re.compile(rf"(?P<opens><\s*/?\s*)(?P<tag>{'|'.join(TAGS)})(?=\s*/?>)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionTags:
-    """How the tags of sections are written in one installation: `<say-k7>`; without a suffix `<say>`."""
+    """The tags of sections as one installation writes them: `<say-k7>`; without a suffix `<say>`."""
 
     suffix: str = ""
 
@@ -82,4 +82,4 @@ def _marked(text: str, suffix: str) -> str:
 
 
 BARE = SectionTags()
-"""How journals of before the suffix was drawn are read and shown."""
+"""The tags of journals from before the suffix was drawn, and those that are no section's."""

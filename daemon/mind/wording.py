@@ -39,7 +39,7 @@ PLAIN = Words()
 NAMED = Words({"name"})
 SECTION = Words({"tag", "name", "verb", "moods", "processes", "reasons", "ways"}, "tag")
 FUSED = Words({"tags", "allowed", "sections", "guidance", "name"}, ("tags", "sections"))
-"""What asks for sections names them; one from before the system text explained them explains them itself."""
+"""A text that asks for sections names them, or explains them itself, as before the system text did."""
 WORDING: dict[str, Words] = {
     SOUL: AS_IS,
     SYSTEM: AS_IS,
@@ -222,7 +222,7 @@ def _template_fault(template: Template, words: Words) -> str | None:
 
 
 class Owned(Protocol):
-    """Who has the owner's texts: a turn, as of its begin, or the daemon, as they are now."""
+    """A holder of the owner's texts: a turn, as of its begin, or the daemon, as they are now."""
 
     def text(self, name: str) -> str:
         """The owner's text of that name."""

@@ -17,9 +17,9 @@ BEGUN = re.compile(r"&(?:#(?:[0-9]{0,7}|[xX][0-9a-fA-F]{0,6})|[A-Za-z][A-Za-z0-9
 LONGEST = 40
 """Characters at the end of a text in which that is looked for."""
 UNKNOWN = "\ufffd"
-"""What stands for a number that is no character."""
+"""The character that stands for a number of none."""
 MARKUP = "`|"
-"""What would make code, or a row of a table: it is escaped."""
+"""Characters that would make code, or a row of a table: they are escaped."""
 
 
 def decoded(text: str) -> str:

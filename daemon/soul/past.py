@@ -48,7 +48,7 @@ class Past:
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
     suffix: str = ""
-    """What the tags in these memories end with."""
+    """The suffix of the tags in these memories."""
     carried: int = 0
     """Up to before which entry it knows what was said in other conversations of its DM; 0: nothing of it."""
 

@@ -19,7 +19,7 @@ from daemon.soul.texts import SELF
 KEY = "tag-suffix"
 LETTERS = "bcdfghjkmnpqrtvwxz"
 DIGITS = "23456789"
-"""What is hard to mistake for anything else, and makes no word."""
+"""Signs that are hard to mistake for others, and make no word."""
 
 
 async def draw_suffix(journal: Journal) -> None:

@@ -46,7 +46,7 @@ from daemon.soul.world import World
 
 S = TypeVar("S", bound=StepEvent)
 SENTENCES = "prompts/sentences/"
-"""How the names of the texts begin that people read."""
+"""The beginning of the names of the texts that people read."""
 TERMINAL = "terminal"
 """Where a thread is that somebody reads in by themselves: nothing is said there."""
 UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
@@ -67,7 +67,7 @@ class Voice(Scope):
         self.log: Memory | None = None
         """What this execution had done before it began again, as its code had changed."""
         self.suffix = world.pasts.suffix.as_of(self.number)
-        """What the tags of its answers' sections end with, as of the first begin."""
+        """The suffix of the tags of its answers' sections, as of the first begin."""
         self.texts = world.texts.named(self.first.event.texts)
         """The owner's texts as of the first begin: name to sha256."""
         self.wording = set[str]()
@@ -249,12 +249,12 @@ class Voice(Scope):
     # Calls
 
     async def is_plain(self, role: Role) -> bool:
-        """Whether this model is asked for plain words, not for sections: recorded where it is."""
+        """Return True if this model is asked for plain words, not for sections: recorded if it is."""
         found = await self.ctx.notice("form", lambda: self.world.reach.forms.chosen(role))
         return found is not None
 
     def keeps_form(self, role: Role, kept: Kept) -> None:
-        """What came of an answer of this model that was to have a form; one that is read back is known."""
+        """Note if an answer of this model kept the form it was to have; one that is read back is known."""
         if not self.execution.record.replaying:
             self.world.reach.forms.noted(role, kept)
 
