@@ -110,7 +110,7 @@ def ended(text: str, body: Body) -> tuple[str, str, str]:
     met = {text.find(end): end for end in reversed(body.get("stop_sequences") or [])}
     met.pop(-1, None)
     first = min(met, default=len(text))
-    if first > room or (not met and len(text) > room):
+    if first > room:
         return text[:room], "max_tokens", ""
     if met:
         return text[:first], "stop_sequence", met[first]
