@@ -193,7 +193,8 @@ class Speech:
         the call.
         """
         left = [message for message in self._all_begun() if message.is_open_after(call)]
-        if not left or not (any(map(_is_left, left)) or await self._is_other(text, left)):
+        has_broken_off = any(is_broken_off(message.receipt) for message in left)
+        if not has_broken_off and not await self._is_other(text, left):
             return None
         await self._break_off([message for message in left if not message.receipt], "")
         self._begin_after_a_break()
@@ -299,11 +300,6 @@ def _end_of(pages: Sequence[Page]) -> int:
     if not pages:
         return 0
     return pages[-1].upto
-
-
-def _is_left(message: Message) -> bool:
-    """Did it break off, and stay as it stood?"""
-    return is_broken_off(message.receipt)
 
 
 def _is_said(receipt: Entry[Spoken | Unsaid]) -> bool:

@@ -43,7 +43,7 @@ SPEECH: tuple[Mutant, ...] = (
     rule(
         "a stop leaves what people have read",
         "soul/speech.py",
-        "        if not left or not (any(map(_is_left, left)) or await self._is_other(text, left)):\n",
+        "        if not has_broken_off and not await self._is_other(text, left):\n",
         "        if left or text or call:\n",
         "tests/stories/test_shorter_text.py::test_a_stop_after_a_break_leaves_what_was_read_and_is_said_once",
     ),
