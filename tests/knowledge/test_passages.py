@@ -40,8 +40,7 @@ async def test_a_paragraph_is_shown_whole_however_its_lines_are_broken(docs: Pat
     assert [row.partition(": ")[2] for row in found.split("\n")] == WRAPPED.split("\n")
 
 
-async def test_a_line_that_is_cut_says_so_at_the_end_of_a_sentence(docs: Path, library: Folders) -> None:
-    (docs / "one.txt").write_text(SENTENCES)
+def test_a_line_that_is_cut_says_so_at_the_end_of_a_sentence() -> None:
     first, second = [*passages(SENTENCES)]
     [head] = shown("one.txt", *first).split("\n")
     [rest] = shown("one.txt", *second).split("\n")
@@ -107,7 +106,7 @@ async def test_a_table_that_is_cut_has_its_rows_whole(docs: Path, library: Folde
     assert all(one.endswith(" |") for one in rows)
 
 
-async def test_what_is_shown_of_a_line_can_be_cited(docs: Path) -> None:
+def test_what_is_shown_of_a_line_can_be_cited() -> None:
     document = Document(name="docs/one.txt", text=SENTENCES)
     for line, passage in passages(SENTENCES):
         path, number, words = shown("docs/one.txt", line, passage).split(":", 2)

@@ -23,7 +23,6 @@ PROSE = "\n\n".join(f"This is paragraph {n} of a story, which goes on for a whil
 ROWS = "".join(f"| boat {n} | berth {n} |\n" for n in range(700))
 TABLE = f"| boat | berth |\n|---|---|\n{ROWS}"
 CODE = "```python\n" + "total = total + 1\n" * 1_500
-LONG = {"prose": PROSE, "table": TABLE, "code": CODE}
 kinds_of_text = pytest.mark.parametrize("long", [PROSE, later(TABLE), CODE], ids=["prose", "table", "code"])
 
 
