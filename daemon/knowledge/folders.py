@@ -26,10 +26,8 @@ from typing import Self, TypeVar
 from daemon.errors import FileRefused
 from daemon.knowledge.folder_files import File, files
 from daemon.knowledge.folder_reading import ABSENT, content, whole
-from daemon.knowledge.index import TOKENS, indexed, question
-from daemon.knowledge.index import shown as unindexed
-from daemon.knowledge.passages import lines_of, passages
-from daemon.knowledge.passages import shown as passage_shown
+from daemon.knowledge.index import TOKENS, indexed, question, unindexed
+from daemon.knowledge.passages import lines_of, passages, with_places
 from daemon.printable import one_line
 
 MOST_FILES = 20_000
@@ -201,9 +199,9 @@ class Folders:
         places: dict[str, str] = {}
         left = MOST_LETTERS
         for path, line, text in self.database.execute(FIND, (asked, MOST_LOOKED_AT)).fetchall():
-            passage = passage_shown(path, line, unindexed(text))
+            passage = with_places(path, line, unindexed(text))
             if text in places and len(text) > SHORT:
-                if not is_new(passage):  # nor is it in the next search
+                if not is_new(passage):  # asked, or the next search would show this copy whole
                     continue
                 passage = COPY.format(path=path, line=line, first=places[text])
             if (found and len(passage) > left) or not is_new(passage):

@@ -26,7 +26,7 @@ def indexed(text: str) -> str:
     return UNSPACED.sub(rf"\g<0>{GAP}", text)
 
 
-def shown(text: str) -> str:
+def unindexed(text: str) -> str:
     """An indexed text as it was."""
     return text.replace(GAP, "")
 

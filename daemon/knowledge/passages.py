@@ -52,7 +52,7 @@ def passages(text: str) -> Iterator[tuple[int, str]]:
         yield from _pieces(lines, start, end)
 
 
-def shown(path: str, line: int, passage: str) -> str:
+def with_places(path: str, line: int, passage: str) -> str:
     """A passage as it is shown: each line that is not blank as `path:line: text`, "…" where it is cut."""
     told = []
     for words in passage.split("\n"):

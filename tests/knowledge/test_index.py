@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.knowledge.index import MOST_TERMS, TOKENS, indexed, question, shown
+from daemon.knowledge.index import MOST_TERMS, TOKENS, indexed, question, unindexed
 from daemon.mind.stagnation import normalised
 from daemon.slack.words import stops
 from tests.mind.test_gate import SIZE, grows_with
@@ -24,7 +24,7 @@ def finds(query: str, *texts: str) -> list[str]:
         database.executemany("insert into words values (?)", [(indexed(text),) for text in texts])
         asked = question(query)
         rows = database.execute("select text from words where words match ?", (asked,)) if asked else ()
-        return [shown(text) for (text,) in rows]
+        return [unindexed(text) for (text,) in rows]
     finally:
         database.close()
 
@@ -48,8 +48,8 @@ def test_a_word_finds_itself(word: str) -> None:
 
 
 @given(st.text(max_size=100))
-def test_a_text_is_shown_as_it_was_indexed(text: str) -> None:
-    assert indexed(shown(indexed(text))) == indexed(text)
+def test_a_text_is_unindexed_as_it_was_indexed(text: str) -> None:
+    assert indexed(unindexed(indexed(text))) == indexed(text)
 
 
 @pytest.mark.parametrize(

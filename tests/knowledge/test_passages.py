@@ -10,7 +10,7 @@ import pytest
 from daemon.documents.citing import check
 from daemon.documents.document import Document
 from daemon.knowledge.folders import HITS, MOST_LETTERS, Folders
-from daemon.knowledge.passages import LONGEST, MOST_LINES, lines_of, passages, shown
+from daemon.knowledge.passages import LONGEST, MOST_LINES, lines_of, passages, with_places
 
 SENTENCES = " ".join(
     f"This is sentence {n} of one long line, and it says what {n} is for." for n in range(30)
@@ -42,8 +42,8 @@ async def test_a_paragraph_is_shown_whole_however_its_lines_are_broken(docs: Pat
 
 def test_a_line_that_is_cut_says_so_at_the_end_of_a_sentence() -> None:
     first, second = [*passages(SENTENCES)]
-    [head] = shown("one.txt", *first).split("\n")
-    [rest] = shown("one.txt", *second).split("\n")
+    [head] = with_places("one.txt", *first).split("\n")
+    [rest] = with_places("one.txt", *second).split("\n")
     assert head.startswith("one.txt:1: This is sentence 0 ")
     assert head.endswith("is for. …")
     assert rest.startswith("one.txt:1: … This is sentence ")
@@ -55,7 +55,7 @@ def test_a_line_that_is_cut_says_so_at_the_end_of_a_sentence() -> None:
 def test_a_line_without_any_place_to_cut_it_is_cut_all_the_same() -> None:
     found = [*passages("x" * 5_000)]
     assert [line for line, _ in found] == [1] * 4
-    assert "".join(shown("a", *one) for one in found).count("x") == 5_000
+    assert "".join(with_places("a", *one) for one in found).count("x") == 5_000
     assert all(len(text) <= LONGEST + 4 for _, text in found)
 
 
@@ -84,7 +84,7 @@ def test_passages_have_each_line_once_at_its_place_and_a_bound(text: str) -> Non
     for line, passage in passages(text):
         assert len(passage) <= LONGEST + MOST_LINES + 8
         assert passage.count("\n") <= MOST_LINES + 1
-        for row in shown("a", line, passage).split("\n"):
+        for row in with_places("a", line, passage).split("\n"):
             path, _, rest = row.partition(":")
             if path != "a":
                 assert row == "…"
@@ -109,7 +109,7 @@ async def test_a_table_that_is_cut_has_its_rows_whole(docs: Path, library: Folde
 def test_what_is_shown_of_a_line_can_be_cited() -> None:
     document = Document(name="docs/one.txt", text=SENTENCES)
     for line, passage in passages(SENTENCES):
-        path, number, words = shown("docs/one.txt", line, passage).split(":", 2)
+        path, number, words = with_places("docs/one.txt", line, passage).split(":", 2)
         cited = f'It says so [{path}:{number} "{words.strip()}"].'
         assert check(cited, [document]).held == 1
 
