@@ -34,7 +34,7 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     asking = quiet(turn, whole=False)
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)
     text = as_notes(learned or "")
-    if text and text not in (notes, NOTHING):
+    if text and text != notes:
         await turn.once(PersonLearned(person=person, name=name, text=text, since=since))
     return working_memory(())
 
