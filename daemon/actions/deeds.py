@@ -65,7 +65,7 @@ class Deeds:
         self.explained: list[str] = []
         """The tags that it was told how to write."""
         self._shown: list[str] = []
-        """What its actions found."""
+        """Results of its actions."""
 
     async def carry_out(self, asked: Sequence[Payload]) -> None:
         """All of these: first what the core does, then the actions; an exclusive one has none beside it."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from daemon.actions.action import Outcome
-from daemon.actions.owners_words import OwnersWords
+from daemon.actions.base_context import BaseContext
 from daemon.memory import Memory
 from daemon.mind.prompting import feeling
 
 
-class OpenContext(OwnersWords):
+class OpenContext(BaseContext):
     """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
 
     async def interrupted(self) -> bool:

@@ -11,9 +11,9 @@ from typing import cast
 
 from daemon.actions.action import TO, Definition, Outcome
 from daemon.actions.action import Run as AnyRun
+from daemon.actions.base_context import BaseContext
 from daemon.actions.binding import bind
 from daemon.actions.interrupts import look, tell_stopped
-from daemon.actions.owners_words import OwnersWords
 from daemon.actions.registry import Registry
 from daemon.actions.telling import Telling
 from daemon.actions.thinking import tell
@@ -39,7 +39,7 @@ WELL = frozenset({"done", "finished"})
 """Why a run ended that has come to what it was for."""
 
 
-class Run(OwnersWords, Chooser):
+class Run(BaseContext, Chooser):
     """Implements actions.action.Run: what its actions are given, and who chooses them."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What an action is given anywhere: the owner's words (texts, and short labels of them), and what is new."""
+"""The context of an action that a run and open thought share: the owner's words, and what is new."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from daemon.mind.wording import LABELS, labels, worded
 from daemon.process import Turn
 
 
-class OwnersWords:
-    """They are those of this turn's begin, whatever the owner writes meanwhile.
+class BaseContext:
+    """The part of an ActionContext that is the same everywhere.
 
-    `shown` is what was found here before, shared by those that go on beside each other.
+    The owner's words are those of the turn's begin, whatever the owner writes meanwhile. `shown` are the
+    results of actions so far: one list for all that go on beside each other.
     """
 
     def __init__(self, turn: Turn, memory: WorkingMemory, shown: list[str] | None = None) -> None:
@@ -31,9 +32,8 @@ class OwnersWords:
     def is_new(self, text: str) -> bool:
         """True if no action has come to this here, and it stands in no memory; from now on it has."""
         told = fenced(text)
-        if any(text in one for one in self._shown) or any(
-            told in one.content for one in self.memory.memories
-        ):
+        is_remembered = any(told in one.content for one in self.memory.memories)
+        if is_remembered or any(text in one for one in self._shown):
             return False
         self._shown.append(text)
         return True
