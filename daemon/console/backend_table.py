@@ -1,4 +1,4 @@
-"""What was looked up of the server behind a base URL, as JSON: for Health."""
+"""Results of the look-up of the server behind a base URL, as JSON."""
 
 from __future__ import annotations
 

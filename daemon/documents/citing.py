@@ -19,7 +19,7 @@ from daemon.documents.quotation import holds, normal
 from daemon.documents.seam import Seams
 
 NEAR = 1
-"""So many lines after its place a quotation may begin, and has that place: programs count from 0."""
+"""Lines after its place at which a quotation may begin, and is cited there: programs count from 0."""
 RUN = 4
 """So many lines after its place a quotation may run on."""
 MOST_LINES = 200
@@ -41,7 +41,7 @@ LINES = re.compile(r"(.+?)(?::l?|#l|,? lines? )(\d+)(?:[-\u2013]l?(\d+))?")
 PAGE = re.compile(r"(.+?),? (?:p|pp|page|pages)\.? ?(\d+)(?:[-\u2013]\d+)?")
 LINK = re.compile(r"https?://\S+")
 NAMELESS = "context"
-"""How a text is called that a reading was given without a name: a part of any of the documents."""
+"""The name of a text that a reading was given without one: a part of any of the documents."""
 BARE = re.compile(r"l?\d+(?:[-\u2013]l?\d+)?")
 """A place that is the number of a line alone, as it stands before the lines that a model reads."""
 AROUND = f" <>,:-\u2013{BAR}"
@@ -68,7 +68,7 @@ class Citation:
     raw: str
 
     def at(self, place: str) -> str:
-        """How it is written with this place, and without the numbers of lines that were copied with them."""
+        """Return it as it is written with this place, without the numbers that were copied with its lines."""
         marks = self.raw[len(self.head) :].replace(self.quote, without_numbers(self.quote))
         if _key(place) == _key(self.head):
             return self.head.replace(BAR, "") + marks
@@ -195,7 +195,7 @@ class Library:
         return place and citation.at(place)
 
     def _cited(self, head: str) -> str:
-        """The place that is named so, where something is quoted from it."""
+        """Return the place that a head with a quotation names; a line's number alone is one of NAMELESS."""
         key = _key(head)
         if BARE.fullmatch(key) and key not in self._named and key not in self._parts:
             return f"{NAMELESS}:{key}"

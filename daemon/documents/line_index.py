@@ -1,4 +1,4 @@
-"""Where in a document a quotation stands, whatever place it was given. For citing.py."""
+"""An index that finds the lines of a document in which a quotation stands, whatever place it was given."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def _lines(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """Was a word parted by a hyphen at the end of a line?"""
+    """True if a hyphen at the end of the first line parts a word."""
     return before[-1:] == "-" and before[-2:-1].isalpha() and after[:1].isalpha()

@@ -54,7 +54,7 @@ def holds(passage: str, quote: str, begins: int) -> bool:
 
 
 def beginnings(passage: str, quote: str) -> Iterator[int]:
-    """Where the first part of this quotation stands in a normal passage, each time, up to a bound."""
+    """Find each place of a normal passage where the first part of this quotation begins, up to a bound."""
     at = 0
     for first in _parts(quote)[:1]:
         for _ in range(MOST_TRIES):
@@ -66,7 +66,7 @@ def beginnings(passage: str, quote: str) -> Iterator[int]:
 
 
 def _parts(quote: str) -> list[str]:
-    """What a quotation has between its ellipses, as it is compared; none where it quotes nothing."""
+    """Return the parts of a quotation between its ellipses, as compared; none if it quotes nothing."""
     if len(quote) > LONGEST_QUOTE:
         return []
     parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal(quote))]

@@ -21,10 +21,10 @@ CUT = "\x1e"
 a file has this character.
 """
 MARK = "…"
-"""How that is shown."""
+"""Stands for CUT where a passage is shown."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 ENDS = (r"(?<=[.!?…])\s|(?<=[\u3002\uff01\uff1f])", r"\s")
-"""Where a line is cut: after a sentence, or a word."""
+"""Places at which a line is cut: after a sentence, else after a word."""
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -66,7 +66,7 @@ def with_places(path: str, line: int, passage: str) -> str:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where each paragraph begins, and where it has ended."""
+    """Find the index of the first line of each paragraph, and the one after its last."""
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or not lines[end].strip() or not lines[start].strip():
@@ -80,7 +80,7 @@ def _letters(lines: Sequence[str]) -> int:
 
 
 def _pieces(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, str]]:
-    """These lines as one passage, or as several where they are too long."""
+    """Return these lines as one passage, or as several if they are too long."""
     piece: list[str] = []
     first = start
     for at in range(start, end):
@@ -109,7 +109,7 @@ def _parts(line: str) -> list[str]:
 
 
 def _end(line: str) -> int:
-    """Where the first part of a long line ends: as late as it may, and in its second half."""
+    """Return the end of the first part of a long line: as late as it may be, and in its second half."""
     half = LONGEST // 2
     for break_ in ENDS:
         ends = [half + found.start() for found in re.finditer(break_, line[half:LONGEST])]

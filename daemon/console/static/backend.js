@@ -1,4 +1,4 @@
-// What was looked up of the server behind a base URL: a sentence on its list, and a table of what its models can do.
+// Results of the look-up of the server behind a base URL: a sentence on its list, a table of what its models can do.
 
 import { el } from "./dom.js";
 import { count, several, whenExactly } from "./format.js";

@@ -8,7 +8,7 @@ const done = ({ steps }) => steps.filter(([, state]) => state === "done").length
 /** How many steps are done, of how many: `2/3`. */
 export const progress = (plan) => `${done(plan)}/${plan.steps.length}`;
 
-/** What people see above it: where the soul gave it no title, until what it holds. */
+/** Its title, which people see above it; its condition if the soul gave it none. */
 export const heading = (plan) => plan.title || plan.condition;
 
 /** `open`: are its steps shown? */
