@@ -61,7 +61,7 @@ class ActionContext(Protocol):
         """What an action came to, for whoever speaks in the end."""
 
     def is_new(self, text: str) -> bool:
-        """True if no action has come to this here, and it stands in no memory; from now on it has."""
+        """True if neither a result of an action here nor a memory holds this text; from now on one does."""
 
 
 class Run(ActionContext, Protocol):

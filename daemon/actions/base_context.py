@@ -30,7 +30,7 @@ class BaseContext:
         return self._labels.get(meaning, meaning)
 
     def is_new(self, text: str) -> bool:
-        """True if no action has come to this here, and it stands in no memory; from now on it has."""
+        """True if neither a result of an action here nor a memory holds this text; from now on one does."""
         told = fenced(text)
         is_remembered = any(told in one.content for one in self.memory.memories)
         if is_remembered or any(text in one for one in self._shown):

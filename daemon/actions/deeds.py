@@ -42,7 +42,7 @@ Job = Callable[[Turn], Awaitable[None]]
 
 
 class Deeds:
-    """What one answer asks to be done. `words` are the owner's, by their meaning; `explanations` by tag."""
+    """The deeds that an answer asks for. `words` are the owner's, by their meaning; `explanations` by tag."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Deeds:
                 await self._explain(payload)
 
     async def _explain(self, payload: Payload) -> None:
-        """How a tag is written, as the owner put it."""
+        """Tell the thread how a tag is written, as the owner put it."""
         tag = (_attribute(payload, "tag") or payload.text).strip(" <>/")
         self.explained.append(tag)
         if tag in self._explanations:

@@ -187,7 +187,7 @@ class Run(BaseContext, Chooser):
         return answered.value == CONTINUE
 
     async def _conclude(self, reason: str) -> None:
-        """They are told what it came to; where the day's budget is spent an owner is only asked.
+        """Tell them what it came to; where the day's budget is spent an owner is only asked.
 
         DONE says that there is nothing to tell: it counts where nobody waits for words.
         """
@@ -201,7 +201,7 @@ class Run(BaseContext, Chooser):
             await tell(self, "prompts/unfinished")
 
     def _is_awaited(self) -> bool:
-        """Does anybody wait: who spoke to the soul itself, or read in this turn that it is at work?"""
+        """True if anybody spoke to the soul itself, or has read in this turn that it is at work."""
         new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.number]
         said = [self._heard(one) for one in new if one.role == "assistant"]
         return self.turn.must_answer or any(said)

@@ -1,4 +1,4 @@
-"""What a tick is shown: the seed's seven contexts, each a region of working memory, in the seed's order.
+"""The seed's seven contexts, which a tick is shown: each a region of working memory, in the seed's order.
 
 Only what may be known in the tick's view is in them. It reads the state as of the tick's begin, and collects
 in `saw` the entries whose words it showed.
@@ -90,7 +90,7 @@ class Contexts:
         return regions
 
     def owners(self) -> Sequence[str]:
-        """What the owners are called, as far as they have said anything; else their ids."""
+        """The names of the owners; the id of one that has said nothing yet."""
         return [plain(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
 
     def new_notes(self) -> Sequence[int]:

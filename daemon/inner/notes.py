@@ -86,7 +86,7 @@ class Notes(Projection):
         self._also: dict[int, int] = {}
         """A later entry of the same message, and the note that it is."""
         self.names: dict[str, str] = {}
-        """What people are called, by their ids."""
+        """Names of the people who have said something, by their ids."""
         self._places: dict[str, _Place] = {}
         """By thread."""
         self._a_thread: dict[str, str] = {}

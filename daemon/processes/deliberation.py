@@ -157,7 +157,7 @@ class _Round:
         return Deeds(self._turn, memory, self._definitions, self._words, self._explanations())
 
     def _explanations(self) -> Mapping[str, str]:
-        """How each tag is written, in the owner's words; of an action what it takes."""
+        """Return an explanation of each tag, in the owner's words; of an action its arguments."""
         found: dict[str, str] = {}
         if self._turn.began_with(TAGS):
             found |= sections_of(self._turn.text(TAGS))

@@ -48,7 +48,7 @@ NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind
 STARTED = "the daemon was started"
 SEEN = "what you asked for before your sleep is here"
 ASKING = ("help", ".read", ".search", ".list", ".neighbours")
-"""How the names of commands end that ask to see something."""
+"""Ends of the names of commands that ask to see something."""
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
 FAILED = 300.0
@@ -185,12 +185,12 @@ class Tick:
 
     @property
     def _sees_first(self) -> bool:
-        """Is this tick for what it asked for in the answer in which it wanted to sleep?"""
+        """True if this tick shows what was asked for together with a sleep, before that sleep."""
         return SEEN in self._why
 
     @property
     def _slept(self) -> bool:
-        """Did it sleep after its last answer: as that wanted it, or as the one before, which came first?"""
+        """True if it has slept since its last answer: by the cycle.idle of that one, or of the one before."""
         last = self._state.log.last
         if SEEN in last.tick.why and last.tick.outcome == "waiting" and not done(last.commands, "cycle."):
             return True
@@ -352,7 +352,7 @@ class Tick:
 
 
 def _is_to_be_seen(command: CommandRan) -> bool:
-    """Did it ask to see something, or go wrong?"""
+    """True if this command asked to see something, or went wrong."""
     return not command.ok or command.name.endswith(ASKING)
 
 

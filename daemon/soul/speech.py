@@ -186,7 +186,7 @@ class Speech:
         return await self._break_off(self._begun(), lost)
 
     async def leave(self, text: str, call: Entry[Any]) -> Sequence[Entry[Spoken]] | None:
-        """What people have read stays where `text`, all that came in `call`, does not go on from it.
+        """Leave what people have read if `text`, all that came in `call`, does not go on from it.
 
         Returns what stays; None where nothing was left so, and `text` can be said in its place. Illegible
         messages go. Another life of the daemon comes to the same: it is decided by what is recorded after
@@ -201,7 +201,7 @@ class Speech:
         return only(Spoken, [message.receipt for message in left if message.receipt])
 
     async def _is_other(self, text: str, standing: Sequence[Message]) -> bool:
-        """Does this text not go on from what stands in these messages?
+        """True if this text does not go on from what stands in these messages.
 
         Nobody knows how those read that an earlier life began: as long a text can take their place.
         """
@@ -279,7 +279,7 @@ class Speech:
         return begun
 
     def _all_begun(self) -> list[Message]:
-        """The same, with those that broke off."""
+        """Its messages that have an intent, with those that broke off."""
         broken_off = self._messages[: self._broken_off]
         return [*broken_off, *self._begun()]
 

@@ -204,7 +204,7 @@ class Message:
         )
 
     async def retract(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
-        """It is taken away, and never said; unless it was said for good."""
+        """Take it away, so that it is never said; what was said for good stays."""
         receipt = self.receipt
         if receipt:
             return receipt

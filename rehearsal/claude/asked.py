@@ -300,13 +300,13 @@ def _wanted(instruction: str, form: str) -> list[Section]:
 
 
 def _line(name: str, instruction: str) -> str:
-    """What the instruction says of one section besides naming it: the line that begins with its tag."""
+    """Return the rest of the line of an instruction that begins with the tag of a section."""
     found = re.search(rf"^<{re.escape(name)}>:(.*)$", instruction.replace(" <", "\n<"), re.M)
     return found[1] if found else ""
 
 
 def _explained(name: str, form: str) -> str:
-    """What the form says of one section: from the line that begins with its tags to the next such line."""
+    """Return the words of the form on a section, from the line that begins with its tags to the next one."""
     found = re.search(rf"^<({re.escape(name)})>[^\n]*?</\1>(.*?)(?=^<[\w-]+>|\n\n|\Z)", form, re.M | re.S)
     return found[2] if found else ""
 
@@ -372,7 +372,7 @@ def _split(turn: Sequence[str], form: Collection[str]) -> tuple[str, list[str]]:
 
 
 def _asks(text: str, form: Collection[str]) -> bool:
-    """Whether a text explains tags, or names some of the form."""
+    """True if a text explains tags, or names some of the form."""
     return bool(_tags(text)) or not set(OPENING.findall(text)).isdisjoint(form)
 
 
