@@ -31,7 +31,10 @@ WEEK = 7
 MOST_BYTES = 100_000_000
 """Bytes of all files in the owner's folders that are read at once."""
 MOST_AT_ONCE = 300_000
-"""Characters in which a wrong place is set right while an answer comes; its notes were, in far more."""
+"""Characters of documents in which the right places are looked for while an answer comes: few, to be quick.
+
+The reading that it tells of was set right before, in citing.MOST_CORRECTED.
+"""
 TOO_MUCH = "These files have more than {most} MB together: read them one after the other ({paths})."
 NO_FOLDERS = "There are no folders of the owner's here (KNOWLEDGE_DIRS)."
 NO_PATHS = "Name the paths of the files in the owner's folders that are to be read."
