@@ -24,6 +24,7 @@ from anthropic import APIConnectionError, APIStatusError, DefaultAioHttpClient
 from daemon.claude.account import OPENAI
 from daemon.claude.client import CONNECT
 from daemon.claude.failure import PAGE, Broken, whole
+from daemon.claude.leading_thought import LeadingThought
 from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import CHARACTERS, FULL, Answer, tokens
 from daemon.reply import Usage
@@ -47,9 +48,6 @@ FAILED = {"error": "server-error", "abort": "server-error", "insufficient_system
 """Ends that are failures, and the kind of each."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Where a piece of an answer has a thought: as DeepSeek (vLLM, llama-server), OpenRouter (Ollama) name it."""
-OPENING = re.compile(r"<(think(?:ing)?|thought|reasoning)>|\[(think)\]", re.IGNORECASE)
-OPENINGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "[think]")
-LONGEST_CLOSING = len("</reasoning>")
 VERSION = re.compile(r"/v\d+\w*(/|$)")
 """The version in the path of an address: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
 OBJECTIONS = (400, 405, 422, 500, 501)
@@ -263,8 +261,8 @@ def _as_stream(response: httpx2.Response) -> httpx2.Response:
     """The answer of a server that does not stream, as one event of a stream."""
     if "json" not in response.headers.get("content-type", "").casefold():
         return response
-    whole = json.dumps(json.loads(response.text))
-    return httpx2.Response(200, content=f"data: {whole}\n\ndata: {DONE}\n\n".encode())
+    event = json.dumps(json.loads(response.text))
+    return httpx2.Response(200, content=f"data: {event}\n\ndata: {DONE}\n\n".encode())
 
 
 def _refused(response: httpx2.Response) -> APIStatusError:
@@ -305,61 +303,6 @@ def _kind(error: Mapping[str, Any]) -> str:
     if isinstance(code, str) and not code.isdecimal():
         return code
     return str(kind or code or "")
-
-
-class LeadingThought:
-    """Takes away the thoughts with which an answer begins, between tags such as `<think>` and `</think>`."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        """Characters that were thoughts."""
-        self._held = ""
-        self._closing: re.Pattern[str] | None = None
-        """The end of the thought that is open."""
-        self._has_thought = False
-        self._is_over = False
-        """True once the answer itself has begun."""
-
-    def feed(self, text: str) -> str:
-        """Return what of the answer is surely none, now that this has come, too."""
-        if self._is_over:
-            return text
-        self._held += text
-        while self._closing is None or self._has_closed(self._closing):
-            bare = self._held.lstrip()
-            opened = OPENING.match(bare)
-            if opened is None:
-                return self._begin(bare)
-            self._held = bare[opened.end() :]
-            self._has_thought = True
-            self._closing = re.compile(rf"</{opened[1]}\s*>|\[/{opened[2]}\]", re.IGNORECASE)
-        return ""
-
-    def end(self) -> str:
-        """Return what is held back still, and was no thought."""
-        if self._is_over or self._closing:
-            return ""
-        self._is_over = True
-        return self._held
-
-    def _has_closed(self, closing: re.Pattern[str]) -> bool:
-        found = closing.search(self._held)
-        if found is None:
-            kept = self._held[-LONGEST_CLOSING:]
-            self.length += len(self._held) - len(kept)
-            self._held = kept
-            return False
-        self.length += found.start()
-        self._held = self._held[found.end() :].lstrip()
-        self._closing = None
-        return True
-
-    def _begin(self, bare: str) -> str:
-        """Begin with the answer, unless what has come of it may still become a thought."""
-        if any(opening.startswith(bare.casefold()) for opening in OPENINGS):
-            return ""
-        self._is_over = True
-        return bare if self._has_thought else self._held
 
 
 @dataclass(slots=True)
