@@ -43,42 +43,30 @@ class Rehearsal(Protocol):
 
 def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> Claude:
     """The model of these settings; `here` is where it is rehearsed, `tried` is told of tries that failed."""
-    models = models_of(settings)
-    table = settings.table
-    backend = Backend(settings.named_models, CapabilityFile(settings.kept_path))
+    if settings.claude == "rehearsed":
+        return Claude(
+            api_key="rehearsal",
+            base_url=here,
+            headers=_headers(settings),
+            models=models_of(settings),
+            clock=clock,
+            rehearsed=True,
+            table=settings.table,
+            limits=settings.stream,
+        )
+    key, api = settings.anthropic_api_key, None
     if settings.openai_base_url:
         key = settings.openai_api_key
         api = ChatCompletions(base_url=settings.openai_base_url, api_key=key)
-        return Claude(
-            api_key=key,
-            api=api,
-            models=models,
-            clock=clock,
-            table=table,
-            tried=tried,
-            backend=backend,
-            limits=settings.stream,
-        )
-    if settings.claude == "real":
-        key, url = settings.anthropic_api_key, settings.anthropic_base_url
-        return Claude(
-            api_key=key,
-            base_url=url,
-            models=models,
-            clock=clock,
-            table=table,
-            tried=tried,
-            backend=backend,
-            limits=settings.stream,
-        )
     return Claude(
-        api_key="rehearsal",
-        base_url=here,
-        headers=_headers(settings),
-        models=models,
+        api_key=key,
+        base_url=settings.anthropic_base_url,
+        api=api,
+        models=models_of(settings),
         clock=clock,
-        rehearsed=True,
-        table=table,
+        table=settings.table,
+        tried=tried,
+        backend=Backend(settings.named_models, CapabilityFile(settings.kept_path)),
         limits=settings.stream,
     )
 
