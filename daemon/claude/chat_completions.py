@@ -26,7 +26,7 @@ from daemon.claude.client import CONNECT
 from daemon.claude.failure import PAGE, Broken, whole
 from daemon.claude.leading_thought import LeadingThought
 from daemon.claude.server_look_up import ServerLookUp
-from daemon.claude.streamed import CHARACTERS, FULL, Answer, tokens
+from daemon.claude.streamed import CHARACTERS, FULL, Answer, reckoned_prompt, tokens
 from daemon.reply import Usage
 
 log = logging.getLogger(__name__)
@@ -375,14 +375,14 @@ class ChatAnswer(Answer):
 
     def billed(self) -> Usage:
         """The tokens to pay for; what a server did not count is reckoned."""
-        usage = super(ChatAnswer, self).billed()
+        usage = super(ChatAnswer, self).billed()  # dataclasses with slots break a bare super()
         came = len(self.text) + self.thought
         if not (came or self.complete):
             return usage
         if not usage.output:
             usage = replace(usage, output=came // CHARACTERS)
         if not usage.prompt:
-            usage = replace(usage, input=len(json.dumps(self.request, ensure_ascii=False)) // CHARACTERS)
+            usage = replace(usage, input=reckoned_prompt(self.request))
         return usage
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 import sys
@@ -29,7 +28,7 @@ from daemon.claude.patience import Patience, Stopped
 from daemon.claude.request import formed, held, less_of, request, with_room
 from daemon.claude.retry import TRIES, pause
 from daemon.claude.sending import Sender
-from daemon.claude.streamed import CHARACTERS, FULL, Answer
+from daemon.claude.streamed import FULL, Answer, reckoned_prompt
 from daemon.claude.windows import Windows
 from daemon.limits import STREAM, StreamLimits
 from daemon.memory import WorkingMemory
@@ -343,7 +342,7 @@ class Claude:
                             patience.rest(stream.aclose)
                             yield delta
                         if answer.closed:
-                            answer.stop(_tokens_of(request))
+                            answer.stop(reckoned_prompt(request))
                             return
                         if delta:
                             patience.wait()
@@ -370,7 +369,7 @@ class Claude:
         if answer.complete:
             return
         if isinstance(error, Stopped):
-            answer.stop(_tokens_of(request))
+            answer.stop(reckoned_prompt(request))
             return
         answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
         if answer.failure == TOO_LONG:
@@ -472,11 +471,6 @@ def messages_api(
         http_client=http,
     )
     return Sender(sdk, http)
-
-
-def _tokens_of(request: Mapping[str, Any]) -> int:
-    """Return about how many tokens a prompt has that nobody has counted."""
-    return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS
 
 
 def at_most(spec: Model, prompt: int, answer: int) -> float:
