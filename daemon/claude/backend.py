@@ -171,6 +171,13 @@ class Backend:
         )
         self._file.keep(known.served, known.found)
 
+    def learn_from_server(self, model: str, question: str, now: float) -> bool:
+        """Note what the server said by itself on a question; return False if the model has to be asked."""
+        if question != "images" or self.server is None or self.server.images is None:
+            return False
+        self.learn(model, question, {"images": self.server.images}, now)
+        return True
+
     def looked_up_at(self, model: str) -> float | None:
         """Return when this model was last asked what it can do (Unix seconds)."""
         known = self._known.get(model)

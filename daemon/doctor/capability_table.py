@@ -46,8 +46,7 @@ async def _ask(llm: Claude, clock: Clock, folder: Path, model: str) -> None:
 
     backend = llm.backend
     for question in backend.open_questions(model):
-        if question == "images" and backend.server and backend.server.images is not None:
-            backend.learn(model, question, {"images": backend.server.images}, clock.now())
+        if backend.learn_from_server(model, question, clock.now()):
             continue
         try:
             text = read_text_file(folder / f"{TEXTS[question]}.md")

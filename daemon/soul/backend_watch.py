@@ -132,9 +132,7 @@ class BackendWatch:
                 return
 
     async def _ask_one(self, model: str, question: str) -> None:
-        server = self._backend.server
-        if question == "images" and server and server.images is not None:
-            self._backend.learn(model, question, {"images": server.images}, self._clock.now())
+        if self._backend.learn_from_server(model, question, self._clock.now()):
             return
         text = self._texts.newest(TEXTS[question])
         await self._quiet()
