@@ -163,9 +163,10 @@ class Claude:
         """What the model of this role can do where it is served, as far as that was looked up."""
         return self.backend.capabilities(self._named(role))
 
-    def first_word_within(self, model: str) -> float:
-        """Seconds for which the first word of this model is waited for."""
-        return self._first_event(model)
+    def first_event_within(self, model: str) -> float:
+        """Return the seconds within which the first event of an answer of this model must come."""
+        usual = FIRST if is_listed(model) else FIRST_UNLISTED
+        return self._limits.first_event or usual
 
     def _forget(self, model: str) -> None:
         """Another model is served under this name: what was learnt of the one before is not true of it."""
@@ -333,7 +334,7 @@ class Claude:
         """The texts of the answer as they come. What the consumer raises does not pass through here."""
         try:
             async with patience:
-                patience.sent(self._first_event(request["model"]))
+                patience.sent(self.first_event_within(request["model"]))
                 async with aclosing(await self._api.send(request)) as stream:
                     came = events(stream, patience)
                     async for data in came:
@@ -378,17 +379,12 @@ class Claude:
             fault = Fault(failure=answer.failure, model=request["model"])
             self._complain(fault, detail(error, self._key))
 
-    def _first_event(self, model: str) -> float:
-        """Seconds within which the first event must come."""
-        usual = FIRST if is_listed(model) else FIRST_UNLISTED
-        return self._limits.first_event or usual
-
     def _end(self, request: Mapping[str, Any], began: float) -> float:
         """When a try that is made now ends at the latest, on the steady clock.
 
         A model that is not listed may be slow: its time follows from the most that it may write.
         """
-        first = self._first_event(request["model"])
+        first = self.first_event_within(request["model"])
         if is_listed(request["model"]):
             return began + max(LONGEST, first)
         most: float = request["max_tokens"]

@@ -81,7 +81,7 @@ async def _hello(llm: Claude) -> Reply:
 
 def _answered(reply: Reply, models: Mapping[Role, str], llm: Claude) -> Finding:
     if reply.outcome in ("ok", "cut"):
-        within = llm.first_word_within(reply.model)
+        within = llm.first_event_within(reply.model)
         first = reply.seconds if reply.first_text is None else reply.first_text
         if first > within:
             return ill(
