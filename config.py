@@ -326,8 +326,8 @@ class Settings:
         return self._in_home("journal.db")
 
     @property
-    def kept_path(self) -> Path:
-        """Where it is kept what the models of servers can do."""
+    def capabilities_path(self) -> Path:
+        """The file that keeps what the models of servers can do."""
         return self.soul_home / CAPABILITIES
 
     @property

@@ -66,7 +66,7 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
         clock=clock,
         table=settings.table,
         tried=tried,
-        backend=Backend(settings.named_models, CapabilityFile(settings.kept_path)),
+        backend=Backend(settings.named_models, CapabilityFile(settings.capabilities_path)),
         limits=settings.stream,
     )
 
