@@ -12,6 +12,7 @@ from daemon.claude.backend import Backend
 from daemon.claude.capabilities import Schema
 from daemon.claude.client import Claude
 from daemon.claude.probes import TEXTS, asked
+from daemon.claude.server_look_up import UNKNOWN_VERSION
 from daemon.doctor.finding import Finding, well
 from daemon.ports import Clock
 from daemon.reply import Reply
@@ -82,7 +83,7 @@ def _speed(tokens: float | None) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Return the rows with their columns below each other."""
+    """Yield a line for each row, with their columns below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -92,7 +93,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _server(backend: Backend) -> str:
     server = backend.server
     assert server is not None
-    said = f"{server.address}: {server.version}" if server.version != "unknown" else server.address
+    said = server.address
+    if server.version != UNKNOWN_VERSION:
+        said += f": {server.version}"
     if server.models is None:
         return f"{said}; it shows no list of models ({server.why}), so every name is accepted"
     return said

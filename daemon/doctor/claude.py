@@ -50,13 +50,15 @@ async def claude(llm: Claude, models: Mapping[Role, str], *, paid: bool) -> Asyn
         names.remove(models["speak"])
     else:
         yield well("claude", "not asked, since BUDGET_DAILY_USD is 0")
-    if names and not _has_list(backend.server):
+    if names and not _names_listed(backend.server):
         yield await _looked_up(llm, names, models)
 
 
-def _has_list(server: Server | None) -> bool:
-    """True if the server says which models it has."""
-    return server is not None and server.models is not None and bool(server.models.models)
+def _names_listed(server: Server | None) -> Sequence[str]:
+    """Return the names in the server's list; none where it shows no list, or an empty one."""
+    if server is None or server.models is None:
+        return ()
+    return server.models.names
 
 
 def _listed(backend: Backend) -> Sequence[Finding]:
@@ -67,8 +69,8 @@ def _listed(backend: Backend) -> Sequence[Finding]:
     found = [ill("models", sentence.rstrip(".")) for sentence in backend.check.wrong]
     found += [doubtful("models", sentence.rstrip(".")) for sentence in backend.check.doubtful]
     found += [doubtful("windows", sentence.rstrip(".")) for sentence in backend.odd_windows]
-    if _has_list(server) and not found and server.models:
-        names = server.models.names
+    names = _names_listed(server)
+    if names and not found:
         count = "1 model" if len(names) == 1 else f"{len(names):,} models"
         found.append(well("models", f"{server.address} lists {count}, those of the settings among them"))
     return found
@@ -120,9 +122,9 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
 def _fix(word: str, name: str, models: Mapping[Role, str], llm: Claude) -> str:
     """What to do, with the names that the server lists where it has no such model."""
     said = advice(Fault(failure=word, model=name), settings_of(name, models), llm.account)
-    server = llm.backend.server
-    if word == "unknown-model" and server and server.models and server.models.models:
-        said += f" The server lists {few(server.models.names, name)}."
+    names = _names_listed(llm.backend.server)
+    if word == "unknown-model" and names:
+        said += f" The server lists {few(names, name)}."
     return said
 
 
