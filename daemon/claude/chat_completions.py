@@ -25,6 +25,7 @@ from daemon.claude.account import OPENAI
 from daemon.claude.client import CONNECT
 from daemon.claude.failure import PAGE, Broken, whole
 from daemon.claude.leading_thought import LeadingThought
+from daemon.claude.sending import beginning
 from daemon.claude.server_look_up import ServerLookUp
 from daemon.claude.streamed import CHARACTERS, FULL, Answer, reckoned_prompt, tokens
 from daemon.reply import Usage
@@ -239,7 +240,9 @@ class ChatCompletions:
         try:
             response = await self._http.send(made, stream=True)
             kind = response.headers.get("content-type", "").casefold()
-            if not response.is_success or body is None or "json" in kind or "html" in kind:
+            if not response.is_success or "html" in kind:
+                response = await beginning(response)
+            elif body is None or "json" in kind:
                 await response.aread()
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise APIConnectionError(request=made) from error

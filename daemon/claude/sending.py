@@ -50,7 +50,7 @@ class Sender:
         try:
             response = await self._http.send(made, stream=True)
             if not response.is_success:
-                response = await _beginning(response)
+                response = await beginning(response)
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise APIConnectionError(request=made) from error
         if not response.is_success:
@@ -91,8 +91,8 @@ async def form(sdk: AsyncAnthropic) -> httpx2.Request:
     return request
 
 
-async def _beginning(response: httpx2.Response) -> httpx2.Response:
-    """The response with no more of its body than is looked at."""
+async def beginning(response: httpx2.Response) -> httpx2.Response:
+    """Return the response with no more of its body than is looked at."""
     body = bytearray()
     async with aclosing(response):
         async for chunk in response.aiter_bytes():

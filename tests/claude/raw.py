@@ -29,13 +29,17 @@ def delta(text: Any) -> dict[str, Any]:
 
 
 class Raw:
-    """Answers with the next of `answers`, else with a stream of what `send` sends, until `end`."""
+    """Answers with the next of `answers`, else with a stream of what `send` sends, until `end`.
+
+    With `refusal`, a status, it answers each request with an error that has no end.
+    """
 
     def __init__(self) -> None:
         self.asked = 0
         self.headers: list[Mapping[str, str]] = []
         """Those of each request."""
         self.answers: deque[web.Response] = deque()
+        self.refusal = 0
         self._bytes: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def answer(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
@@ -55,16 +59,27 @@ class Raw:
         self._bytes.put_nowait(None)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """The Messages API."""
+        """Answer a request of either API."""
         self.asked += 1
         self.headers.append(dict(request.headers))
         if self.answers:
             return self.answers.popleft()
+        if self.refusal:
+            return await self._refuse(request)
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         with suppress(ConnectionResetError):
             await response.prepare(request)
             while (sent := await self._bytes.get()) is not None:
                 await response.write(sent)
+        return response
+
+    async def _refuse(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=self.refusal)
+        with suppress(ConnectionResetError):
+            await response.prepare(request)
+            while True:
+                await response.write(b"no " * 1_000)
+                await asyncio.sleep(0)
         return response
 
 
@@ -73,6 +88,7 @@ async def serving(raw: Raw) -> AsyncIterator[str]:
     """Where it stands."""
     app = web.Application()
     app.router.add_post("/v1/messages", raw.serve)
+    app.router.add_post("/v1/chat/completions", raw.serve)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

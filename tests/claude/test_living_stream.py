@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.claude.answer_events import MOST_BYTES
+from daemon.claude.chat_completions import ChatCompletions
 from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, Claude
 from daemon.claude.patience import Overdue, Patience
 from daemon.limits import WITHOUT_EVENT, StreamLimits
@@ -267,18 +268,21 @@ async def test_an_answer_without_a_last_event_is_whole_where_its_reason_came() -
     assert (reply.outcome, reply.text) == ("ok", "All of it.")
 
 
-@pytest.mark.parametrize("status", [400, 500])
-async def test_a_refusal_without_end_is_read_no_further_than_it_is_looked_at(status: int) -> None:
-    async with sending(LISTED) as it:
-        it.call.cancel()
+@pytest.mark.parametrize("is_chat", [False, True])
+@pytest.mark.parametrize(("status", "word"), [(400, "bad-request"), (500, "server-error")])
+async def test_a_refusal_without_end_is_read_no_further_than_it_is_looked_at(
+    status: int, word: str, is_chat: bool
+) -> None:
     raw = Raw()
-    raw.answer(b"no " * 1_000_000, status=status)
-    async with serving(raw) as url, client(url, FakeClock(), LISTED) as claude:
-        call = asyncio.create_task(ask(claude))
-        await until(lambda: claude.availability.errors or call.done())
-        assert dict(claude.availability.errors) in ({"bad-request": 1}, {"server-error": 1})
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
+    raw.refusal = status
+    async with serving(raw) as url:
+        api = ChatCompletions(base_url=url, api_key=KEY) if is_chat else None
+        async with client(url, FakeClock(), LISTED, api=api) as claude:
+            call = asyncio.create_task(ask(claude))
+            await until(lambda: claude.availability.errors or call.done())
+            assert dict(claude.availability.errors) == {word: 1}
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
 
 
 async def test_a_prompt_beyond_the_window_of_llama_server_is_too_long() -> None:
