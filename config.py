@@ -280,7 +280,7 @@ class Settings:
 
     @property
     def stream(self) -> StreamLimits:
-        """How long a model's answer is waited for."""
+        """The limits of the wait for a model's answer."""
         return StreamLimits(first_event=self.model_first_token or None, stall=self.model_stall)
 
     @property

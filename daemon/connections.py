@@ -72,12 +72,12 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
 
 
 def queue_for(settings: Settings, claude: Claude) -> RequestQueue:
-    """Where requests to models wait that take few at a time."""
+    """Return the queue before models that take few requests at a time."""
     return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
 
 
 def forms_for(settings: Settings, claude: Claude) -> Forms:
-    """In which form these models answer."""
+    """Return the choice of the form in which each of these models answers."""
     return Forms(
         models_of(settings), settings.model_form, lambda role: claude.capabilities(role).keeps_sections
     )

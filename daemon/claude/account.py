@@ -27,7 +27,7 @@ SETTINGS: Mapping[Role, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Where models are asked, in words of owners: the server, its two settings, and where to mend what.
+    """The server that is asked, in words of owners: its name, its two settings, and where to mend what.
 
     `keys` and `billing` say where keys are given out and where it is paid; `site` where both are.
     """

@@ -27,7 +27,7 @@ ODDITIES: Mapping[Oddity, str] = {
     "unspoken": "gave an answer without words that can be said: it is asked once more, for these alone.",
     "private": "repeated a private thought of the soul: nobody read it, and it is asked once more.",
 }
-"""What is odd about a model's answers, and what becomes of them."""
+"""Sentences without a subject: a way in which a model's answers are odd, and what becomes of them."""
 REPORTED = PASSING | ACCOUNT | {"bad-request"}
 """Words of Reply.failure that say that a model does not answer."""
 SLOW = 20.0

@@ -1,4 +1,4 @@
-"""What is known of the server behind a base URL: its list of models, and what each of them can do there."""
+"""The server behind a base URL, as far as it is known: its list of models, and what each can do there."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from daemon.claude.probes import QUESTIONS, Found
 from daemon.claude.server_look_up import UNKNOWN_VERSION, Server, ServerLookUp
 
 MOST_TRIES = 3
-"""How often a question is asked whose answer is unclear."""
+"""Tries of a question whose answer is unclear."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
 class Known:
-    """What is known of one model at its server; `tries` are those of questions that stayed open."""
+    """Knowledge of one model at its server; `tries` are those of questions that stayed open."""
 
     served: Served
     found: LookedUp = NOTHING
@@ -43,7 +43,7 @@ class Backend:
         self._known: dict[str, Known] = {}
         self._changed: Callable[[str], None] | None = None
         self.server: Server | None = None
-        """What the server said last; None before it said anything."""
+        """The newest words of the server; None before it said anything."""
         self.check = NameCheck()
 
     def connect(self, look_up: ServerLookUp, changed: Callable[[str], None]) -> None:
@@ -137,7 +137,7 @@ class Backend:
             log.info("%s shows no list of models: %s. Every name is accepted.", found.address, found.why)
 
     def _recognise(self, model: str, server: Server) -> None:
-        """Is it the model that was known? If not, begin with what the file has of it."""
+        """Begin with what the file has of this model, unless it is the one that was known."""
         listed = self._listed(model)
         mark = listed.mark if listed else ""
         served = Served(address=server.address, model=model, version=server.version, mark=mark)

@@ -1,4 +1,4 @@
-"""What a backend can do with one of its models, as far as it is known."""
+"""The capabilities of one model at its backend, as far as they are known."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 Schema = Literal["format", "grammar", "prompt"]
-"""How an answer is held to a JSON schema: by `output_config`, by a grammar, or by the prompt alone."""
+"""The means that hold an answer to a JSON schema: `output_config`, a grammar, or the prompt alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What one model can do where it is served; None: nobody knows.
+    """The capabilities of one model where it is served; None: nobody knows.
 
     `window` is in tokens, prompt and answer together; the speeds are in tokens a second. `keeps_sections`:
     it answers in the tagged sections that it was asked for. `slots` are the requests that the server takes

@@ -35,7 +35,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookedUp:
-    """What was found out of a model by asking it, at `at` (Unix seconds), and by which `questions`."""
+    """Findings on a model, which was asked these `questions`, last at `at` (Unix seconds)."""
 
     capabilities: Capabilities = UNKNOWN
     questions: frozenset[str] = frozenset()

@@ -48,7 +48,7 @@ REASONS = {
 FAILED = {"error": "server-error", "abort": "server-error", "insufficient_system_resource": "overloaded"}
 """Ends that are failures, and the kind of each."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Where a piece of an answer has a thought: as DeepSeek (vLLM, llama-server), OpenRouter (Ollama) name it."""
+"""Fields with a thought in a piece: as DeepSeek (vLLM, llama-server), OpenRouter (Ollama) name them."""
 VERSION = re.compile(r"/v\d+\w*(/|$)")
 """The version in the path of an address: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
 OBJECTIONS = (400, 405, 422, 500, 501)
@@ -74,7 +74,7 @@ def roots(base_url: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How one model of a server wants to be asked, where servers differ."""
+    """The form of requests to one model of a server, where servers differ."""
 
     limit: str = "max_tokens"
     format: str = "json_schema"
@@ -196,11 +196,11 @@ class ChatCompletions:
         return ChatAnswer(request=request)
 
     async def get(self, path: str, within: float) -> httpx2.Response:
-        """What the API says of this path."""
+        """Return what the API says of this path."""
         return await self._ask("GET", path, within=within)
 
     def server_look_up(self) -> ServerLookUp:
-        """What asks this server for its models and its version, with the same key."""
+        """Return what asks this server for its models and its version, with the same key."""
         return ServerLookUp(self._http, self._roots[0], {"authorization": f"Bearer {self._key}"})
 
     async def close(self) -> None:
@@ -269,7 +269,7 @@ def _as_stream(response: httpx2.Response) -> httpx2.Response:
 
 
 def _refused(response: httpx2.Response) -> APIStatusError:
-    """What a server says instead of an answer, whatever form it has, in the form that failure.py reads."""
+    """Return a refusal, whatever form the server gave it, in the form that `failure` reads."""
     said = response.text.strip()
     body: object = said
     try:
@@ -359,7 +359,7 @@ class ChatAnswer(Answer):
         return self._flush()
 
     def _flush(self) -> str:
-        """What was held back, at the end."""
+        """Return what was held back, at the end."""
         return self.joining.feed(self.leading.end()) + self.joining.end()
 
     def _count(self, counted: Any) -> None:
@@ -390,7 +390,7 @@ class ChatAnswer(Answer):
 
 
 def _thought(delta: Mapping[str, Any]) -> str:
-    """What the model thinks in this piece; servers name it by one of several words, some by two at once."""
+    """Return the thought in this piece; servers name it by one of several words, some by two at once."""
     for name in THOUGHTS:
         thought = delta.get(name)
         if thought and isinstance(thought, str):

@@ -160,7 +160,7 @@ class Claude:
         return role
 
     def capabilities(self, role: Role | str) -> Capabilities:
-        """What the model of this role can do where it is served, as far as that was looked up."""
+        """Return what the model of this role can do where it is served, as far as that was looked up."""
         return self.backend.capabilities(self._named(role))
 
     def first_event_within(self, model: str) -> float:
@@ -174,7 +174,7 @@ class Claude:
         self._windows.forget(model)
 
     def _schema_form(self, model: str) -> Schema:
-        """How this model is held to a schema."""
+        """Return the means by which this model is held to a schema."""
         if model in self._formless:
             return "prompt"
         found = self.backend.capabilities(model).schema
@@ -380,7 +380,7 @@ class Claude:
             self._complain(fault, detail(error, self._key))
 
     def _end(self, request: Mapping[str, Any], began: float) -> float:
-        """When a try that is made now ends at the latest, on the steady clock.
+        """Return the latest end of a try that is made now, on the steady clock.
 
         A model that is not listed may be slow: its time follows from the most that it may write.
         """

@@ -29,7 +29,7 @@ WINDOW_KEYS = (
     "max_context_length",
     "max_input_tokens",
 )
-"""Where servers say how many tokens a model takes: llama-server, vLLM, LM Studio, OpenRouter, Groq."""
+"""Fields with the tokens that a model takes: llama-server, vLLM, LM Studio, OpenRouter, Groq."""
 LEAST_WINDOW, MOST_WINDOW = 1_000, 100_000_000
 """Tokens; a server that names another number is not believed."""
 MARKS = ("n_params", "size", "n_vocab", "n_embd", "ftype", "root", "digest")
@@ -157,7 +157,7 @@ def _is_name(value: object) -> bool:
 
 
 def _parts(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """What a server says of a model, and what llama-server says of it in `meta`."""
+    """Return the fields that a server gives a model; those of llama-server in `meta` come first."""
     meta = entry.get("meta")
     return [meta, entry] if isinstance(meta, Mapping) else [entry]
 

@@ -15,7 +15,7 @@ MOST_SHOWN = 5
 LONGEST_SHOWN = 80
 """Characters of such a name that are shown."""
 LIKE = 0.5
-"""How alike a name must be to be shown first."""
+"""Likeness (0 to 1) from which a name is shown first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ Found = Mapping[str, Any]
 """Capabilities by name."""
 
 QUESTIONS = ("schema", "sections", "images", "speed")
-"""What is asked, in this order: the first call may load the model, so the speed is measured last."""
+"""The questions, in this order: the first call may load the model, so the speed is measured last."""
 TEXTS = {question: f"prompts/look_up/{question}" for question in QUESTIONS}
 """The owner's text of each."""
 MOST_TOKENS = 300

@@ -60,17 +60,17 @@ class RequestQueue:
         self._waiting: list[Place] = []
         self._running: list[Place] = []
         self._served: dict[str, int] = {}
-        """When a request was admitted last, by thread and by root, counted in admissions."""
+        """The newest admission by thread and by root, counted in admissions."""
         self._came, self._admissions = count(1), count(1)
 
     def most(self, model: str) -> int | None:
-        """How many requests to this model are on their way at once, at the most; None: any number."""
+        """Return the most requests to this model that are on their way at once; None: any number."""
         if is_listed(model):
             return None
         return self._concurrency or self._slots(model) or ONE
 
     def bounded(self, concurrency: int, models: Iterable[str]) -> int:
-        """How many of so many calls of these models can be on their way at once."""
+        """Return how many of so many calls of these models can be on their way at once."""
         bounds = [self.most(model) for model in models]
         known = [bound for bound in bounds if bound is not None]
         if not known or len(known) < len(bounds):

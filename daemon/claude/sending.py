@@ -62,11 +62,11 @@ class Sender:
         return Answer()
 
     async def get(self, path: str, within: float) -> httpx2.Response:
-        """What the API says of this path."""
+        """Return what the API says of this path."""
         return await self._sdk.get(f"/v1/{path}", cast_to=httpx2.Response, options={"timeout": within})
 
     def server_look_up(self) -> ServerLookUp:
-        """What asks its server for more than this API does, with the same headers."""
+        """Return what asks the server for more than this API does, with the same headers."""
         headers = {name: one for name, one in self._sdk.default_headers.items() if isinstance(one, str)}
         return ServerLookUp(self._http, str(self._sdk.base_url), headers)
 

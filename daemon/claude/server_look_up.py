@@ -1,4 +1,4 @@
-"""What a server says of itself without a call of a model: its list of models, its version, its slots.
+"""Questions to a server that need no call of a model: on its list of models, its version, its slots.
 
 It costs nothing. Redirects are not followed: the key goes to no other address than the one that is set.
 """
@@ -32,7 +32,7 @@ UNKNOWN_VERSION = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What the server at an address said. `models` is None where it has no list: `why` says what it said
+    """The words of the server at an address. `models` is None where it has no list: `why` says what it said
     instead. `version` names its program, too. `windows` are those of models that are loaded, by name;
     `images`: whether the model that it serves takes them."""
 

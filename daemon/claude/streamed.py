@@ -56,10 +56,10 @@ class Answer:
     """What the network or the server did, in a few words for the owner; empty where nobody can tell."""
     stopped: bool = False
     quiet: bool = False
-    """Is its failure told to nobody?"""
+    """True if its failure is told to nobody."""
     closed: bool = False
     odd: Oddity | None = None
-    """Why we had to end it, where the server should have."""
+    """The reason for which we had to end it, where the server should have."""
     named_end: str = ""
     """The stop sequence at which the server says that it ended."""
     thought: int = 0
@@ -69,7 +69,7 @@ class Answer:
     tail: str = ""
     """The last of these."""
     looked_at: int = 0
-    """How long it was when it was last searched for a text that goes in circles."""
+    """Its characters when it was last searched for a text that goes in circles."""
     joining: Joining = field(default_factory=Joining)
     after: float = 0.0
     """Seconds that the server wants to be left alone."""

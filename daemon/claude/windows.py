@@ -78,7 +78,7 @@ class Windows:
         return min(listed, self._told.get(model, listed))
 
     def forget(self, model: str) -> None:
-        """What was learnt of this model is not true any more."""
+        """Drop what was learnt of this model: it is not true any more."""
         self._told.pop(model, None)
         self._ratios.pop(model, None)
 

@@ -1,4 +1,4 @@
-"""What the models of a local server can do, a line each: as it is kept, or looked up now."""
+"""The capabilities of the models of a local server, a line each: as they are kept, or looked up now."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from daemon.soul.text_file import read_text_file
 
 HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once", "looked up")
 FORMS = {"format": "by output_config", "grammar": "by a grammar", "prompt": "by the prompt alone"}
-"""How a model is held to a schema, in words."""
+"""The means by which a model is held to a schema, in words."""
 UNKNOWN = "?"
 
 

@@ -62,7 +62,7 @@ def _names_listed(server: Server | None) -> Sequence[str]:
 
 
 def _listed(backend: Backend) -> Sequence[Finding]:
-    """What the server says of itself, and of the names in the settings."""
+    """Return findings on the server's list, and on the names in the settings."""
     server = backend.server
     if server is None:
         return ()
@@ -120,7 +120,7 @@ async def _looked_up(llm: Claude, names: list[str], models: Mapping[Role, str]) 
 
 
 def _fix(word: str, name: str, models: Mapping[Role, str], llm: Claude) -> str:
-    """What to do, with the names that the server lists where it has no such model."""
+    """Return what to do, with the names that the server lists where it has no such model."""
     said = advice(Fault(failure=word, model=name), settings_of(name, models), llm.account)
     names = _names_listed(llm.backend.server)
     if word == "unknown-model" and names:

@@ -13,7 +13,7 @@ from daemon.playbook_faults import meant
 
 
 def models(settings: Settings, llm: Claude) -> Iterator[Finding]:
-    """What a model costs and takes, by the settings or its server, and which settings are of no use."""
+    """Yield what each model costs and takes, by the settings or its server, and settings of no use."""
     table, names = settings.table, settings.model_names
     costs = [f"{name} {table.model(name).price}" for name in names]
     yield well("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")

@@ -66,10 +66,10 @@ class BackendWatch:
         self._clock = clock
         self._is_known = asyncio.Event()
         self._is_late = False
-        """Did the start go on without the server's list?"""
+        """True if the start went on without the server's list."""
         self._stopping = asyncio.Event()
         self._is_put_off = False
-        """Was the last question not answered for a reason that tells nothing of the model?"""
+        """True if the last question was not answered, for a reason that tells nothing of the model."""
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -113,7 +113,7 @@ class BackendWatch:
         await _in_time(self._clock, ANSWERING, self._backend.look_up())
 
     async def _rest(self) -> None:
-        """Until the server is to be looked at again: soon after a model answers that did not."""
+        """Wait until the server is to be looked at again: soon after a model answers that did not."""
         availability = self._claude.availability
         until, was_away = self._clock.steady() + AGAIN, bool(availability.failing)
         while self._clock.steady() < until:

@@ -32,13 +32,13 @@ class FirstWordWait:
 
     @property
     def due(self) -> float | None:
-        """When something is to be done about it next, on the steady clock; None: never."""
+        """The time of its next sign, on the steady clock; None: there is none."""
         if self.signs > 1:
             return None
         return self.since + (SIGN, SENTENCE)[self.signs]
 
     async def told(self) -> None:
-        """Until what is being said of the wait stands in Slack."""
+        """Wait until what is being said of the wait stands in Slack."""
         if self.telling is not None:
             telling, self.telling = self.telling, None
             await telling
@@ -84,11 +84,11 @@ class FirstWordWaits:
 
     @property
     def due(self) -> float | None:
-        """When something is to be done next about one of them, on the steady clock."""
+        """The time of the next sign of any of them, on the steady clock; None: there is none."""
         return min((wait.due for wait in self._calling.values() if wait.due is not None), default=None)
 
     def overdue(self, now: float) -> Mapping[Execution, FirstWordWait]:
-        """Those about which something is to be done by now."""
+        """Return those whose next sign is due by now."""
         return {
             execution: wait
             for execution, wait in self._calling.items()

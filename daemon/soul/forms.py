@@ -1,4 +1,4 @@
-"""In which form each model answers: in sections, or in plain words; and how well it keeps to that.
+"""The form in which each model answers, sections or plain words, and how well it keeps to that.
 
 What is known of its answers is in memory and may be lost: a model that fails again is in plain mode again.
 """
@@ -38,12 +38,12 @@ class Forms:
         self._form = form
         self._keeps_sections = keeps_sections
         self._answers: dict[str, deque[Kept]] = {}
-        """What came of its newest answers, by model."""
+        """The outcomes of its newest answers, by model."""
         self._failed = Counter[str]()
         """Answers in a row that had no sections, by model."""
 
     def is_plain(self, role: Role) -> bool:
-        """Whether the model of this role is asked in plain words."""
+        """True if the model of this role is asked in plain words."""
         if self._form != "auto":
             return self._form == "plain"
         model = self._models.get(role, "")
@@ -52,7 +52,7 @@ class Forms:
         return self._keeps_sections(role) is False or self._failed[model] >= IN_A_ROW
 
     def chosen(self, role: Role) -> FormChosen | None:
-        """What is to be recorded before the next answer; None where it is asked for in sections."""
+        """Return what is to be recorded before the next answer; None where it is asked for in sections."""
         if not self.is_plain(role):
             return None
         return FormChosen(model=self._models.get(role, ""))

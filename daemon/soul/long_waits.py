@@ -1,4 +1,4 @@
-"""What a person is told who waits long for the first word: first a status, then once a sentence.
+"""Words to a person who waits long for the first word: first a status, then once a sentence.
 
 The sentence stands beside the steps of the execution, under the turn's key: so it is said once in each turn,
 whoever is killed when.
@@ -58,7 +58,7 @@ def _turn(world: World, execution: Execution) -> Turn:
 
 
 def _is_waited_for(turn: Turn) -> bool:
-    """Does somebody expect words here, who was not told yet in this turn?"""
+    """True if somebody expects words here, who was not told yet in this turn."""
     expects = turn.must_answer or bool(turn.execution.entries(Answered))
     return expects and turn.addressed and turn.ctx.read(_told(turn)) is None
 
@@ -79,7 +79,7 @@ async def _tell(turn: Turn, wait: FirstWordWait) -> None:
 
 
 async def settle(world: World, execution: Execution) -> None:
-    """What was half said of a wait stays as it stands in Slack; what never stood there is unsaid."""
+    """Leave what was half said of a wait as it stands in Slack; unsay what never stood there."""
     turn = _turn(world, execution)
     if execution.pending_about(turn.ctx.path):
         await turn.speech_at(_told(turn)).settle()

@@ -1,4 +1,4 @@
-"""How urgent the model calls of an execution are: who waits for them."""
+"""The urgency of the model calls of an execution: it follows from who waits for them."""
 
 from __future__ import annotations
 
