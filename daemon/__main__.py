@@ -19,6 +19,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, TextIO
 
+import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
 from daemon import printable
 from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
@@ -340,7 +341,7 @@ def _loading() -> Iterator[None]:
         read = [Path(frame.filename) for frame in extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError) and error.filename:
             read.append(Path(error.filename))
-        here = Path(__file__).parent
+        here = Path(daemon.__file__).parent
         last = [file for file in read if here in file.parents][-1]
         raise ConfigError(f"{last.relative_to(here.parent)}: {unloaded(error, last)}: mend it") from error
 

@@ -24,13 +24,19 @@ RuntimeError with its words; whatever else it raises ends the cell, closes the s
 class SandboxError(Exception):
     """A sandbox cannot be opened, or a value cannot be brought into it: what happened, and what to do."""
 
+    recorded_name = "SandboxError"
+
 
 class ContextError(Exception):
     """What is to be read cannot be brought: a plain sentence for whoever asked, and what to do."""
 
+    recorded_name = "ContextError"
+
 
 class CallError(Exception):
     """What the host says of a call that came to nothing; the code that called can catch it."""
+
+    recorded_name = "CallError"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from traceback import extract_tb
 
-from daemon.engine.exceptions import EngineError
+from daemon.engine.exceptions import EngineError, recorded_name
 
 UNLOADED = (
     SyntaxError,
@@ -41,27 +41,37 @@ def unloaded(error: BaseException, file: Path) -> str:
     """Why this file of code cannot be read, for whoever wrote it: its line, where the error names none."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
     where = f" at line {lines[-1]}" if lines else ""
-    return f"it cannot be read ({type(error).__name__}{where}: {error})"
+    return f"it cannot be read ({recorded_name(error)}{where}: {error})"
 
 
 class SoulError(EngineError):
     """Base of all errors of the daemon's own."""
 
+    recorded_name = "SoulError"
+
 
 class ConfigError(SoulError):
     """A setting is missing or wrong. The text names every bad key, a line each, and is for the owner."""
+
+    recorded_name = "ConfigError"
 
 
 class SpeechFailed(SoulError):
     """Slack did not take what was to be said, or nobody knows whether it did: look before repeating."""
 
+    recorded_name = "SpeechFailed"
+
 
 class SpeechRefused(SpeechFailed):
     """Slack takes nothing in this conversation: it is archived, say, or the soul was put out of it."""
 
+    recorded_name = "SpeechRefused"
+
 
 class ContentRefused(SpeechFailed):
     """Slack refuses a message for what is in it, and would take another one. `word` is Slack's for it."""
+
+    recorded_name = "ContentRefused"
 
     def __init__(self, word: str) -> None:
         super().__init__(f"Slack refuses what the message says: {word}")
@@ -71,17 +81,25 @@ class ContentRefused(SpeechFailed):
 class CardRefused(SoulError):
     """Slack will never take this card, or this change of it."""
 
+    recorded_name = "CardRefused"
+
 
 class CardGone(CardRefused):
     """The message that the card was is not there any more."""
+
+    recorded_name = "CardGone"
 
 
 class FileRefused(SoulError):
     """A file that was shared cannot be had. The text says why and what to do, to whoever asked for it."""
 
+    recorded_name = "FileRefused"
+
 
 class FileAway(FileRefused):
     """It cannot be had now: Slack is out of reach, too slow, or takes no more requests for a while."""
+
+    recorded_name = "FileAway"
 
 
 def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
@@ -89,7 +107,7 @@ def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
 
     `label` gives these: for "timed out" and for "no reason given".
     """
-    name = type(error).__name__
+    name = recorded_name(error)
     said = str(error).strip()
     if not said:
         late = isinstance(error, TimeoutError) or "timeout" in name.lower()

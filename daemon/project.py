@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+import daemon
 from daemon.errors import ConfigError
 from daemon.mind.wording import SOUL, name_of
 from daemon.private import tighten
@@ -19,7 +20,7 @@ SHORT = 12
 
 def root() -> Path:
     """The project's folder: where soul.md and prompts/ are."""
-    return Path(__file__).resolve().parent.parent
+    return Path(daemon.__file__).resolve().parent.parent
 
 
 def version() -> str:

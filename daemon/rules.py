@@ -58,11 +58,11 @@ class SoulRules:
     def all(self) -> tuple[Rule, ...]:
         """In the order in which they are asked."""
         return (
-            Rule(self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
-            Rule(self.stretch, These((Stretch, ModelCall))),
-            Rule(self.thread, everything),
-            Rule(self.brought, lambda event: event.brings),
-            Rule(self.stamp, These((CardShown, SpeechStarted, Spoken))),
+            Rule("texts", self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
+            Rule("stretch", self.stretch, These((Stretch, ModelCall))),
+            Rule("thread", self.thread, everything),
+            Rule("brought", self.brought, lambda event: event.brings),
+            Rule("stamp", self.stamp, These((CardShown, SpeechStarted, Spoken))),
         )
 
     def texts(self, _: Ledger, entry: Entry[Any]) -> Findings:

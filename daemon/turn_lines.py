@@ -16,7 +16,7 @@ from daemon.kinds import ModelCall, TurnBegan, TurnEnded
 from daemon.lifetime import meanwhile
 from daemon.log import FIELDS
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("daemon.turn_lines")
 
 
 @asynccontextmanager

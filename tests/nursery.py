@@ -14,13 +14,16 @@ import socket
 import sys
 from typing import Any
 
-from daemon import app, lifetime, terminal
-from daemon.doctor import doctor
+from daemon.app import awake
+from daemon.doctor.doctor import doctor
+from daemon.lifetime import live
 from daemon.project import root
-from rehearsal import rehearsed
+from daemon.terminal import read
+from rehearsal.rehearsed import Rehearsed
 from tests.made_before import make_before_a_fork
 
-LOADED = (app, lifetime, terminal, doctor, rehearsed)
+LOADED = (awake, live, read, doctor, Rehearsed)
+"""Named, so that their modules are loaded."""
 LONGEST = 100_000
 """Bytes of an order."""
 MANY = 256

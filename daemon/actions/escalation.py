@@ -20,7 +20,7 @@ EXPERT = "expert"
 """The process that Escalate goes over into."""
 
 
-@action(exclusive=True)
+@action(name="AskPerson", exclusive=True)
 async def ask_person(
     run: Run,
     question: Annotated[str, Field(min_length=1, max_length=2_000), "the question, as it is to be read"],
@@ -34,7 +34,7 @@ async def ask_person(
     return run.label("answered")
 
 
-@action
+@action(name="Schedule")
 async def schedule(
     run: Run,
     minutes: Annotated[int, Field(ge=1, le=YEAR), "in how many minutes from now"],
@@ -58,7 +58,7 @@ async def schedule(
     return f"{run.label('reminder set, in minutes')}: {minutes}"
 
 
-@action(terminal=True)
+@action(name="Escalate", terminal=True)
 async def escalate(run: Run, expert: Expert) -> Outcome:
     """Hand it on to someone who knows more, where you cannot do it well. Ends your work."""
     if expert:

@@ -63,6 +63,8 @@ VARIADIC = frozenset({Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter
 class Misshapen(ValueError):
     """A function cannot be an action. The text says why, and what to do."""
 
+    recorded_name = "Misshapen"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:

@@ -23,7 +23,7 @@ LETTERS = 600
 """Of one thing that was said; more of it is left out."""
 
 
-@action(effect=True)
+@action(name="SearchMemory", effect=True)
 async def search_memory(
     run: ActionContext,
     memories: Memories,
@@ -36,7 +36,7 @@ async def search_memory(
     return _told(run, memories, [f"{said.place}, {_line(said)}" for said in found])
 
 
-@action(effect=True)
+@action(name="ReadThread", effect=True)
 async def read_thread(
     run: ActionContext,
     memories: Memories,
@@ -49,7 +49,7 @@ async def read_thread(
     return _told(run, memories, [_line(said) for said in found])
 
 
-@action
+@action(name="Remember")
 async def remember(
     run: ActionContext,
     text: Annotated[

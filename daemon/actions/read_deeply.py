@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from daemon.actions.action import ActionContext, Args
 from daemon.actions.function import action
@@ -42,6 +42,8 @@ NO_PATHS = "Name the paths of the files in the owner's folders that are to be re
 
 class ToRead(Args):
     """What is to be read, and what for."""
+
+    model_config = ConfigDict(title="ToRead")
 
     question: str = Field(
         description="what is to be found out, so that it can be understood alone",
@@ -197,7 +199,7 @@ class Cited:
         return self._checked + rest
 
 
-@action
+@action(name="ReadDeeply")
 async def read_deeply(
     run: ActionContext, shelf: Shelf, wish: ToRead, library: Library | None = None
 ) -> str | None:

@@ -14,7 +14,7 @@ MOST_NAMED = 20
 """Files that are named where a search cannot look into them."""
 
 
-@action(effect=True)
+@action(name="Research", effect=True)
 async def research(
     run: ActionContext,
     library: Library,

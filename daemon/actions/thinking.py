@@ -11,7 +11,7 @@ from daemon.mind.steps import instruction
 COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 
 
-@action
+@action(name="Think")
 async def think(run: Run) -> str:
     """Think it over by yourself: what is known, what is open, what would settle it."""
     words = run.words("prompts/think")
@@ -19,7 +19,7 @@ async def think(run: Run) -> str:
     return thought or run.label("no thought came of it")
 
 
-@action(terminal=True)
+@action(name="Respond", terminal=True)
 async def respond(run: Run) -> Outcome:
     """Tell them what you have found out, or ask them what you need to know. Ends your work."""
     return await tell(run, "prompts/conclude")

@@ -13,6 +13,7 @@ import anthropic
 import httpx2
 
 from daemon.claude.patience import Overdue
+from daemon.engine.exceptions import recorded_name
 
 STATUS = {
     401: "unauthorized",
@@ -129,6 +130,8 @@ class Broken(Exception):
 
     `ours`: the words are ours, and not the server's.
     """
+
+    recorded_name = "Broken"
 
     def __init__(self, said: str, kind: str = "", *, ours: bool = False) -> None:
         super().__init__(said)
@@ -283,4 +286,4 @@ def detail(error: BaseException, secret: str) -> str:
         return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")
     if isinstance(error, Overdue):
         return str(error)
-    return type(error).__name__
+    return recorded_name(error)

@@ -18,9 +18,13 @@ LOOK = 60.0
 class Stopped(Exception):
     """Someone stopped the soul: nobody waits for this any more."""
 
+    recorded_name = "Stopped"
+
 
 class Overdue(TimeoutError):
     """A stream reached one of its limits. Its text says which one, with the seconds."""
+
+    recorded_name = "Overdue"
 
 
 class Patience:

@@ -49,6 +49,8 @@ class Server:
 class NoAnswer(Exception):
     """The server answered a question with no JSON object; the text says what it did, without its words."""
 
+    recorded_name = "NoAnswer"
+
 
 class ServerLookUp:
     """Asks the server whose API stands at `url` (with or without `/v1`), over this HTTP client.

@@ -22,6 +22,8 @@ NO_NAME = re.compile('[\\[\\]"“”„«»<>`]')
 class DocumentError(Exception):
     """A file cannot be read: a plain sentence on what is wrong with it, and what to do."""
 
+    recorded_name = "DocumentError"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:

@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+import daemon
 from daemon.documents.confined import Room
 from daemon.documents.document import DocumentError
 from daemon.documents.unreadable import REFUSED
 
-PROJECT = Path(__file__).parent.parent.parent
+PROJECT = Path(daemon.__file__).parent.parent
 CHUNK = 2**16
 MOST_REPORT = 4_096
 """Bytes of a child's report."""

@@ -50,9 +50,9 @@ async def read_document(name: str, data: bytes, room: Room = ROOM) -> Document:
         return as_text(name, data, room)
     if found == "text":
         return await asyncio.to_thread(as_text, name, data, room)
-    child, make = "daemon.documents.docx_child", as_paragraphs
+    child, make = f"{__package__}.docx_child", as_paragraphs
     if found == "pdf":
-        child, make = "daemon.documents.pdf_child", as_pages
+        child, make = f"{__package__}.pdf_child", as_pages
     body, counts = await extract(child, name, data, room)
     return await asyncio.to_thread(make, name, body, noted(name, counts))
 

@@ -9,32 +9,55 @@ import asyncio
 from collections.abc import Sequence
 
 
+def recorded_name(error: BaseException) -> str:
+    """Return the name under which an error is recorded, and shown to a model: it outlives that of its class.
+
+    It stands in `recorded_name` of the class itself; a class without one goes by its own name.
+    """
+    kind = type(error)
+    return str(vars(kind).get("recorded_name", kind.__name__))
+
+
 class EngineError(Exception):
     """The root of what goes wrong in the engine."""
+
+    recorded_name = "EngineError"
 
 
 class JournalError(EngineError):
     """The journal cannot be read or written; the text says why and what to do."""
 
+    recorded_name = "JournalError"
+
 
 class JournalHeld(JournalError):
     """Another process has this journal open."""
+
+    recorded_name = "JournalHeld"
 
 
 class JournalOther(JournalError):
     """The journal is of a version that this program does not read."""
 
+    recorded_name = "JournalOther"
+
 
 class JournalDamaged(JournalError):
     """What stands in the journal's file is not what was written there: no restart mends it."""
+
+    recorded_name = "JournalDamaged"
 
 
 class Conflict(JournalError):
     """The key is there already, or the thread's id belongs to another conversation."""
 
+    recorded_name = "Conflict"
+
 
 class Fenced(EngineError):
     """Another attempt at this thread began after ours: stop, and touch nothing."""
+
+    recorded_name = "Fenced"
 
 
 class Unavailable(EngineError):
@@ -42,6 +65,8 @@ class Unavailable(EngineError):
 
     `reason` is a word of the program's, `subject` what cannot be reached; empty: nothing can.
     """
+
+    recorded_name = "Unavailable"
 
     def __init__(self, reason: str, subject: str = "") -> None:
         super().__init__(reason, subject)

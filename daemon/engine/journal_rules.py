@@ -145,15 +145,14 @@ def _beginnings(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A check, and whether it may have anything to say of entries of a class: of others it is not asked."""
+    """A check, and whether it may have anything to say of entries of a class: of others it is not asked.
 
+    A violation of it is called by its name.
+    """
+
+    name: str
     check: Callable[[Ledger, Entry[Any]], Findings]
     concerns: Callable[[type[Event]], bool]
-
-    @property
-    def name(self) -> str:
-        """What a violation of it is called."""
-        return self.check.__name__
 
 
 def everything(_: type[Event]) -> bool:
@@ -305,14 +304,14 @@ def blank(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(cause, everything),
-    Rule(closes, everything),
-    Rule(doubled, everything),
-    Rule(refers, _names_others),
-    Rule(turn, These((TurnBegan, TurnResumed, TurnEnded))),
-    Rule(answered, These((TurnEnded,))),
-    Rule(receipt, _owes_a_receipt),
-    Rule(woke, These((Input,))),
-    Rule(step, _is_within_turn),
-    Rule(blank, everything),
+    Rule("cause", cause, everything),
+    Rule("closes", closes, everything),
+    Rule("doubled", doubled, everything),
+    Rule("refers", refers, _names_others),
+    Rule("turn", turn, These((TurnBegan, TurnResumed, TurnEnded))),
+    Rule("answered", answered, These((TurnEnded,))),
+    Rule("receipt", receipt, _owes_a_receipt),
+    Rule("woke", woke, These((Input,))),
+    Rule("step", step, _is_within_turn),
+    Rule("blank", blank, everything),
 )

@@ -28,6 +28,7 @@ from daemon.engine.exceptions import (
     Nondeterminism,
     RunAgain,
     Suspended,
+    recorded_name,
 )
 from daemon.engine.execution import Execution, ends_with_its_turn
 from daemon.engine.journal import Clock, Journal
@@ -283,7 +284,7 @@ class Turns:
     async def _failed(self, thread: str, error: Exception) -> None:
         """Record it: how long the thread rests, and whether the turn is given up, is read from there."""
         execution = self.running.get(thread)
-        name = type(error).__name__
+        name = recorded_name(error)
         if execution is None:
             if not isinstance(error, JournalDamaged):  # the journal said so
                 log.warning("A turn of %s could not be begun; it is tried again.", thread, exc_info=error)

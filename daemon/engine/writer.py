@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.engine.exceptions import Conflict, Fenced, JournalError
+from daemon.engine.exceptions import Conflict, Fenced, JournalError, recorded_name
 from daemon.engine.store import Store
 from daemon.engine.tables import Row
 
@@ -242,7 +242,7 @@ class Writer:
 
     def _die(self, batch: Sequence[Append | Work], error: BaseException) -> None:
         """Everyone who waits is told, now and later."""
-        lost = JournalError(f"The journal's writer died ({error.__class__.__name__}).")
+        lost = JournalError(f"The journal's writer died ({recorded_name(error)}).")
         rest = list(batch)
         if self._next_work:
             rest.append(self._next_work)

@@ -99,6 +99,8 @@ class Finish:
 class Refused(Exception):
     """A chosen action is not carried out; the text says why, for the chooser. A handler may raise it, too."""
 
+    recorded_name = "Refused"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:

@@ -31,6 +31,8 @@ DECODER = json.JSONDecoder(strict=False)
 class Unreadable(ValueError):
     """There is no choice in this answer. The text says why, for the model."""
 
+    recorded_name = "Unreadable"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:

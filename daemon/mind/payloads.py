@@ -117,6 +117,8 @@ class Extent:
 class Unreadable(Exception):
     """An element that has to be dropped."""
 
+    recorded_name = "Unreadable"
+
     def __init__(self, position: int, what: str) -> None:
         super().__init__(what)
         self.position = position

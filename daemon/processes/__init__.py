@@ -32,16 +32,16 @@ INITIAL = "conversation"
 """Where every thread begins."""
 EXPERT = "expert"
 """The playbook that only Escalate leads to, with a model of its own."""
+PACKAGE = "daemon.processes"
+"""The package of which each module is a process."""
 
 
-def found(
-    folders: Iterable[str] = __path__, package: str = __name__
-) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
-    """What the files here say: name to process; and of each file that can be none, why not."""
+def found(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
+    """What the files of this package say: name to process; and of each file that can be none, why not."""
     processes: dict[str, MentalProcess] = {}
     files: dict[str, str] = {}
     faults: dict[str, Sequence[str]] = {}
-    for folder in folders:
+    for folder in import_module(package).__path__:
         for file in pkgutil.iter_modules([folder]):
             try:
                 module = import_module(f"{package}.{file.name}")

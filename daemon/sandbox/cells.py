@@ -25,7 +25,7 @@ from daemon.sandbox.frames import pack
 
 NAMES = 1_000
 """Most variables that are told of."""
-OURS = "/daemon/sandbox/"
+OURS = f"{Path(__file__).parent}{os.sep}"
 """Where frames of a traceback stand that no cell has written."""
 
 
@@ -207,7 +207,11 @@ def describe(error: BaseException) -> str:
 
 def _prune(shown: traceback.TracebackException) -> None:
     """Leave out the frames of ours, here and in what it came from."""
-    kept = [frame for frame in shown.stack if OURS not in frame.filename and frame.filename != ast.__file__]
+    kept = [
+        frame
+        for frame in shown.stack
+        if not frame.filename.startswith(OURS) and frame.filename != ast.__file__
+    ]
     library = f"{Path(ast.__file__).parent}{os.sep}"
     for frame in kept:
         frame.filename = frame.filename.removeprefix(library)  # it tells where the machine has its Python

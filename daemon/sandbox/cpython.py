@@ -18,16 +18,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import daemon
 from daemon.environment import USUAL, Bounds, Function, SandboxError
 from daemon.sandbox.host import INSTEAD, Child, ChildSandbox, meet
 
-BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from daemon.sandbox.child import main; main(sys.argv[2])"
+BOOT = f"import sys; sys.path.insert(0, sys.argv[1]); from {__package__}.child import main; main(sys.argv[2])"
 FLAGS = ("-P", "-s", "-S", "-X", "utf8")
 """No site, no folder of the user's: as -I, which would not read PYTHONHASHSEED."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
 """All that the child sees of the environment, so that a cell that runs again does the same."""
 BUFFER = 2**20
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(daemon.__file__).parent.parent
 
 
 class LocalProcess:

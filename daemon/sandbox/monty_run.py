@@ -34,9 +34,13 @@ Awaited = Mapping[str, Collection[tuple[int, int]]]
 class Stopped(Exception):
     """The loop wants no more of this run."""
 
+    recorded_name = "Stopped"
+
 
 class TooManyCalls(Exception):
     """The code called the host more often than it may."""
+
+    recorded_name = "TooManyCalls"
 
 
 class Feed:

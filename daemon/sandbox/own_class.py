@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from daemon.engine.exceptions import recorded_name
 from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
 from daemon.errors import UNLOADED, ConfigError, unloaded
 
@@ -78,7 +79,7 @@ async def open_own(
     except UNLOADED as error:
         log.exception("The sandbox %s could not be opened.", name)
         raise SandboxError(
-            f"{name} could not be opened ({type(error).__name__}): the log says why."
+            f"{name} could not be opened ({recorded_name(error)}): the log says why."
         ) from error
 
 
@@ -95,7 +96,7 @@ class OwnSandbox:
             came: object = await self._sandbox.execute_code(code)
         except UNLOADED as error:
             log.exception("The sandbox %s failed in a cell.", self._name)
-            return self._lost(f"failed ({type(error).__name__}): the log says why.")
+            return self._lost(f"failed ({recorded_name(error)}): the log says why.")
         if not isinstance(came, Execution):
             log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
             return self._lost(f"returned {_kind(came)} where an Execution belongs.")
@@ -111,7 +112,7 @@ class OwnSandbox:
         except UNLOADED as error:
             log.exception("The sandbox %s takes no values.", self._name)
             raise SandboxError(
-                f"{self._name} takes no values ({type(error).__name__}): the log says why."
+                f"{self._name} takes no values ({recorded_name(error)}): the log says why."
             ) from error
 
     async def close(self) -> None:

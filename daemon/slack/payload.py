@@ -19,6 +19,8 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 class Malformed(ValueError):
     """An event without what Slack promises; the text names the field, never what people wrote."""
 
+    recorded_name = "Malformed"
+
 
 def parsed(text: object) -> object:
     """What this JSON says; None where it is none, or nested too deeply to be read."""

@@ -16,6 +16,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from daemon.engine.exceptions import recorded_name
 from daemon.errors import ConfigError
 from daemon.slack.payload import told
 
@@ -163,7 +164,7 @@ def why(failure: Exception) -> str:
         return error_of(failure) or NOT_SLACK
     if isinstance(failure, aiohttp.ClientError) and not isinstance(failure, aiohttp.ClientPayloadError):
         return f"{type(failure).__name__} {getattr(failure, 'status', '')}".rstrip()
-    return str(failure) or type(failure).__name__
+    return str(failure) or recorded_name(failure)
 
 
 def refused(name: str, at: str, word: str) -> ConfigError:

@@ -62,7 +62,7 @@ def is_refused(turn: Turn) -> bool:
     told = last_words(turn.execution.id, "")
     failures = [failed.event for failed in turn.execution.failed]
     errors = [failure.error for failure in failures if not failure.at.startswith(told)]
-    return bool(errors) and errors[-1] == SpeechRefused.__name__
+    return bool(errors) and errors[-1] == SpeechRefused.recorded_name
 
 
 def was_answered(turn: Turn) -> bool:

@@ -55,6 +55,8 @@ RECOVERY = 3_600.0
 class TooManyTransitions(RuntimeError):
     """The processes of one turn hand it on to each other without end."""
 
+    recorded_name = "TooManyTransitions"
+
 
 class Soul(Program):
     """What happens when one of its threads has something to take up."""

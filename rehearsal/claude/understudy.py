@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
@@ -69,8 +69,14 @@ class Understudy:
         catalogue(app, self.faults)
         app.router.add_get("/rehearsal/claude/requests", self._requested)
         app.router.add_get("/rehearsal/claude/closed", self._were_closed)
-        for queue in (self.say, self.fail, self.refuse, self.cut):
-            app.router.add_post(f"/rehearsal/claude/{queue.__name__}", partial(_queue, queue))
+        queues: Mapping[str, Callable[..., None]] = {
+            "say": self.say,
+            "fail": self.fail,
+            "refuse": self.refuse,
+            "cut": self.cut,
+        }
+        for name, queue in queues.items():
+            app.router.add_post(f"/rehearsal/claude/{name}", partial(_queue, queue))
         expose(app, self.faults)
 
     def say(

@@ -13,7 +13,9 @@ from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import Restarted, Spawned, Waiting
 from daemon.inner.record import TEXT
+from daemon.inner.shelves import Shelves
 from daemon.inner.state import State
+from daemon.inner.taken import Taken
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -66,7 +68,7 @@ def portrait(state: State) -> dict[str, Any]:
 
 def held(value: object) -> Any:
     """A value as it can be compared."""
-    if isinstance(value, Projection) or type(value).__name__ in ("Shelves", "Taken"):
+    if isinstance(value, Projection | Shelves | Taken):
         return {name: held(one) for name, one in vars(value).items() if name not in (*STILL, "_at")}
     if isinstance(value, dict):
         return {repr(key): held(one) for key, one in value.items()}

@@ -9,10 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from daemon.environment import Bounds, Function
+from daemon.sandbox.child import Channel, main
 from daemon.sandbox.cpython import open_cpython
 from daemon.sandbox.host import ChildSandbox
 
 AMPLE = Bounds(seconds=60)
+FIND_WIRE = f"""
+import gc
+[wire] = [one for one in gc.get_objects() if type(one).__name__ == '{Channel.__name__}']
+"""
+"""Code of a cell that finds the child's own way to its host."""
 
 
 @asynccontextmanager
@@ -48,4 +54,4 @@ def is_ours(pid: str) -> bool:
         command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
     except OSError:
         return False
-    return not command or "daemon.sandbox.child" in command
+    return not command or main.__module__ in command

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon.environment import Execution
+from daemon.sandbox.child import Channel
 
 MARK = "it-got-out-7f3a"
 VARIABLE = "PROBE_MARK"
@@ -107,9 +108,9 @@ async def main():
 asyncio.run(main())
 print(mark)""",
     "names of hosts": "import socket\nsocket.getaddrinfo('localhost', 80)\nprint(mark)",
-    "a copy of the host's socket": """
+    "a copy of the host's socket": f"""
 import gc, socket
-[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == 'Channel']
+[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == '{Channel.__name__}']
 copy = socket.socket(fileno=wire.dup().detach())
 print(mark)""",
 }
@@ -295,9 +296,9 @@ from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(8) as pool: list(pool.map(ping, range(most + 1)))
 print(mark)""",
 }
-WIRE = """
+WIRE = f"""
 import gc, socket, sys
-[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == 'Channel']
+[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == '{Channel.__name__}']
 def send(body): wire.sendall(len(body).to_bytes(4, 'big') + body)
 """
 TOLERATED = """

@@ -16,7 +16,7 @@ from daemon.environment import Bounds, CallError, Execution, Function, SandboxEr
 from daemon.sandbox.cpython import ROOT, open_cpython
 from daemon.sandbox.host import LONGEST
 from tests.attention import PATIENCE
-from tests.sandbox.opened import children, opened
+from tests.sandbox.opened import FIND_WIRE, children, opened
 from tests.soak import SOAK, later
 
 
@@ -340,21 +340,17 @@ async def test_sandboxes_run_beside_each_other_and_share_nothing() -> None:
 
 
 async def test_a_forged_result_is_a_lie_of_the_cell_about_itself_and_no_more() -> None:
-    forged = """
-import gc
-[wire] = [one for one in gc.get_objects() if type(one).__name__ == 'Channel']
-wire.send({'done': 1, 'stdout': 'lie', 'stderr': '', 'error': '', 'variables': {}})"""
+    lie = "wire.send({'done': 1, 'stdout': 'lie', 'stderr': '', 'error': '', 'variables': {}})"
     async with opened() as sandbox:
-        assert (await sandbox.execute_code(forged)).stdout == "lie"
+        assert (await sandbox.execute_code(FIND_WIRE + lie)).stdout == "lie"
         assert (await sandbox.execute_code("1")).lost
 
 
 async def test_a_forged_result_tells_of_as_many_variables_as_a_cell_may_at_the_most() -> None:
-    forged = """
-import gc
-[wire] = [one for one in gc.get_objects() if type(one).__name__ == 'Channel']
+    lie = """
 names = {MANY}
 wire.send({'done': 1, 'stdout': '', 'stderr': '', 'error': '', 'variables': names})"""
+    forged = FIND_WIRE + lie
     async with opened() as sandbox:
         many = await sandbox.execute_code(forged.replace("MANY", "f'v{n}': 'int' for n in range(2_000)"))
     assert (many.lost, many.variables) == (True, {})

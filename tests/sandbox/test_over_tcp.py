@@ -14,6 +14,7 @@ from daemon.environment import Bounds, SandboxError
 from daemon.sandbox.cpython import ENVIRONMENT, LocalProcess, command, told
 from daemon.sandbox.frames import LIMIT
 from daemon.sandbox.host import Child, meet
+from tests.sandbox.opened import FIND_WIRE
 
 BOUNDS = Bounds(seconds=30)
 
@@ -72,7 +73,6 @@ async def test_who_begins_with_too_much_is_refused_before_it_is_read(first: byte
 async def test_a_later_frame_that_is_too_large_ends_it() -> None:
     token = secrets.token_hex()
     sandbox = (await start(token, token)).sandbox({})
-    find = "import gc\n[wire] = [one for one in gc.get_objects() if type(one).__name__ == 'Channel']\n"
-    execution = await sandbox.execute_code(f"{find}wire._connection.sendall(({LIMIT} + 1).to_bytes(4))")
+    execution = await sandbox.execute_code(f"{FIND_WIRE}wire._connection.sendall(({LIMIT} + 1).to_bytes(4))")
     assert execution.lost
     assert f"a frame of {LIMIT + 1:,} bytes" in execution.error

@@ -104,7 +104,7 @@ async def test_an_answer_that_the_journal_could_not_take_is_not_paid_again(
 ) -> None:
     await hurry(stage)
     held = asyncio.Event()
-    caplog.set_level(logging.DEBUG, "daemon.engine.writer")
+    caplog.set_level(logging.DEBUG, "daemon.engine")
     stage.model.say(reply("Here I am."), until=held, chunk=1_000)
     await stage.post("alice", ALICE, "Are you there?", thread)
     await stage.until(lambda: len(stage.model.requests) == 2)

@@ -7,6 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
+from daemon.app import awake
+from daemon.claude.client import Claude
+from daemon.slack.surface import Slack
 from tests.soak import SOAK
 from tests.stories.process import around, ended, into, ready, start_anew
 
@@ -43,7 +46,7 @@ def rehearsed(modules: set[str]) -> list[str]:
 async def test_a_daemon_with_real_slack_and_real_claude_never_loads_it(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         modules = await loaded(tmp_path / "soul", **into(place.url))
-        assert {"daemon.app", "daemon.slack.surface", "daemon.claude.client"} <= modules
+        assert {awake.__module__, Slack.__module__, Claude.__module__} <= modules
         assert rehearsed(modules) == []
 
 

@@ -58,7 +58,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Fo
         folder.mkdir()
         (folder / "before.py").write_text(TRIAL.replace('"trial"', '"before"'))
         (folder / "trial.py").write_text(text)
-        return found([str(folder)], package)
+        return found(package)
 
     return finding
 

@@ -1,0 +1,146 @@
+"""Names of the code that are data: in journals, prompts and answers of the page. A new name changes none."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import daemon
+from daemon.actions.built_in import BUILT_IN, catalogue
+from daemon.actions.read_deeply import ToRead
+from daemon.claude.capabilities import Capabilities
+from daemon.doctor.finding import Finding
+from daemon.documents.confined import Refused as FileRefusal
+from daemon.documents.confined import Room
+from daemon.engine.exceptions import ControlFlow, recorded_name
+from daemon.engine.journal_rules import RULES
+from daemon.errors import SpeechRefused, describe_error
+from daemon.inner.supervising import Bounds
+from daemon.kinds import Timer
+from daemon.mind.choosing import Wording
+from daemon.mind.schemas import answer_schema
+from daemon.reply import Usage
+from daemon.rules import SoulRules
+from daemon.sandbox.confinement import UnconfinedError
+from daemon.sandbox.frames import FrameError
+from daemon.soul.model_report import ModelReport
+
+ERRORS = """
+Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
+EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed Misshapen NoAnswer
+Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused Stopped TooManyCalls TooManyTransitions
+Unavailable Unreadable
+"""
+"""The names under which errors of the daemon's are recorded, and shown to a model."""
+UNRECORDED = (ControlFlow, FileRefusal, FrameError, UnconfinedError)
+"""What is no failure, and errors of confined children: their texts cross to the daemon, their names do not."""
+ACTIONS = {
+    "Think": None,
+    "Respond": None,
+    "AskPerson": "AskPerson",
+    "Research": "Research",
+    "ReadDeeply": "ToRead",
+    "SearchMemory": "SearchMemory",
+    "ReadThread": "ReadThread",
+    "Remember": "Remember",
+    "Schedule": "Schedule",
+    "Escalate": None,
+}
+"""The built-in actions, with the title of the schema of their arguments."""
+FORMS = {
+    "What was said meanwhile: more of the same, or something new.",
+    "The answer of a mental query, which says what it is about to whoever remembers it.",
+    "The answer of a brainstorm.",
+}
+"""What a model is told of the forms in which it answers: the docstrings of their classes."""
+RULES_OF_VERIFY = """
+cause closes doubled refers turn answered receipt woke step blank texts stretch thread brought stamp
+"""
+
+
+def ours(kind: type) -> bool:
+    """Is this a class of the daemon's?"""
+    return kind.__module__.startswith(f"{daemon.__name__}.")
+
+
+def own_errors() -> Iterator[type[BaseException]]:
+    """The classes of errors of the daemon's, but for those that no module lets out."""
+    for module in pkgutil.walk_packages(daemon.__path__, f"{daemon.__name__}."):
+        if module.name.rpartition(".")[2] != "__main__":
+            importlib.import_module(module.name)
+    found: list[type[BaseException]] = [BaseException]
+    for one in found:  # grows as it goes
+        found += one.__subclasses__()
+    for one in dict.fromkeys(found):
+        if (
+            ours(one)
+            and not one.__name__.startswith("_")
+            and not issubclass(one, (ControlFlow, *IN_CHILDREN))
+        ):
+            yield one
+
+
+def test_each_error_is_recorded_under_a_name_of_its_own_that_stays() -> None:
+    errors = [*own_errors()]
+    assert {one.__name__ for one in errors if "recorded_name" not in vars(one)} == set(), "give it one"
+    assert {vars(one)["recorded_name"] for one in errors} == set(ERRORS.split())
+
+
+def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_class() -> None:
+    class OwnersRefusal(SpeechRefused):
+        """An owner's own class takes no name of ours."""
+
+    assert recorded_name(SpeechRefused("archived")) == "SpeechRefused"
+    assert recorded_name(OwnersRefusal("archived")) == "OwnersRefusal"
+    assert recorded_name(KeyError("x")) == "KeyError"
+    assert describe_error(SpeechRefused("It is archived."), str) == "SpeechRefused: It is archived."
+
+
+def test_the_actions_and_the_titles_of_their_schemas_are_called_as_ever() -> None:
+    named = catalogue().named
+    assert [one.name for one in BUILT_IN] == list(ACTIONS)
+    assert {name: one.schema.get("title") for name, one in named.items()} == ACTIONS
+    assert ToRead.model_json_schema()["description"] == "What is to be read, and what for."
+    described = {name for name, one in named.items() if "description" in one.schema}
+    assert described == {"ReadDeeply"}
+    assert not [name for name, one in named.items() if "$defs" in one.schema], "its name would be shown"
+
+
+def test_the_forms_that_a_model_fills_in_are_described_as_ever() -> None:
+    forms = [one for one in BaseModel.__subclasses__() if ours(one)]
+    schemas = [answer_schema(one) or {} for one in forms]
+    assert {one.get("description") for one in schemas} >= FORMS
+    assert not [one for one in schemas if "title" in one]
+
+
+def test_the_rules_of_verify_are_called_as_ever() -> None:
+    assert [rule.name for rule in (*RULES, *SoulRules().all)] == RULES_OF_VERIFY.split()
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (Usage, "input cache_read cache_write output"),
+        (Capabilities, "window schema keeps_sections images prompt_speed answer_speed slots"),
+        (ModelReport, "models failure what since seen waiting next_try is_usual odd"),
+        (Bounds, "seconds memory room kept files processes"),
+        (Room, "seconds memory characters pages unpacked"),
+        (Finding, "name said ok doubtful"),
+        (Timer, "user name text ts bot files note chosen owner"),
+        (
+            Wording,
+            "head action alone arguments log nothing_yet question chose results quiet raised timed_out"
+            " wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone nudge unread",
+        ),
+    ],
+    ids=["metrics", "capabilities", "Health", "programs", "documents", "doctor", "reminders", "choosing"],
+)
+def test_fields_that_are_data_are_called_as_ever(kind: Any, names: str) -> None:
+    """They are keys of JSON, labels of metrics, parts of a prompt."""
+    assert [one.name for one in fields(kind)] == names.split()
