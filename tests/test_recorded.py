@@ -33,13 +33,13 @@ from daemon.soul.model_report import ModelReport
 
 ERRORS = """
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError
-EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed Misshapen NoAnswer
-Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused Stopped TooManyCalls TooManyTransitions
-Unavailable Unreadable
+EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld JournalOther Malformed
+Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused Stopped TooManyCalls
+TooManyTransitions Unavailable Unreadable
 """
 """The names under which errors of the daemon's are recorded, and shown to a model."""
 UNRECORDED = (ControlFlow, FileRefusal, FrameError, UnconfinedError)
-"""What is no failure, and errors of confined children: their texts cross to the daemon, their names do not."""
+"""What is no failure, and errors of confined children, of which only the text crosses to the daemon."""
 ACTIONS = {
     "Think": None,
     "Respond": None,
@@ -78,11 +78,7 @@ def own_errors() -> Iterator[type[BaseException]]:
     for one in found:  # grows as it goes
         found += one.__subclasses__()
     for one in dict.fromkeys(found):
-        if (
-            ours(one)
-            and not one.__name__.startswith("_")
-            and not issubclass(one, (ControlFlow, *IN_CHILDREN))
-        ):
+        if ours(one) and not one.__name__.startswith("_") and not issubclass(one, UNRECORDED):
             yield one
 
 
@@ -136,7 +132,8 @@ def test_the_rules_of_verify_are_called_as_ever() -> None:
         (
             Wording,
             "head action alone arguments log nothing_yet question chose results quiet raised timed_out"
-            " wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone nudge unread",
+            " wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone"
+            " nudge unread",
         ),
     ],
     ids=["metrics", "capabilities", "Health", "programs", "documents", "doctor", "reminders", "choosing"],

@@ -1,0 +1,76 @@
+"""What the version before left waiting goes on with the code of today, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from daemon.engine.kinds import AttemptFailed, Outage, Restarted, Spawned, TurnEnded, Waiting
+from daemon.engine.reading import Reading, reading
+from daemon.kinds import SOUL_KINDS, Asked, TurnBegan
+from daemon.rules import verify
+from tests.core.harness import SOUL
+from tests.core.lives import home_for
+from tests.core.outside import FileSlack
+from tests.core.upheld import AFTER, JOURNAL, SLACK
+from tests.engine.golden import restore
+from tests.lives import read
+
+ENTRIES = [json.loads(line) for line in JOURNAL.read_text(encoding="utf-8").splitlines()]
+CONVERSATIONS = ("ended", "asked", "approved", "open", "away")
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A daemon's folder as the version before left it."""
+    with home_for("upheld") as folder:
+        (folder / "journal.db").unlink()
+        asyncio.run(restore(folder / "journal.db", SOUL_KINDS, ENTRIES))
+        (folder / "slack.jsonl").write_text(SLACK.read_text(encoding="utf-8"))
+        yield folder
+
+
+def threads(journal: Reading) -> dict[str, str]:
+    """The thread of each conversation."""
+    opened = {name: journal.get(f"thread:T:{name}:1") for name in CONVERSATIONS}
+    return {name: entry.thread for name, entry in opened.items() if entry}
+
+
+def read_in(home: Path, thread: str) -> Sequence[str]:
+    """What people read in a conversation."""
+    return [one["text"] for one in FileSlack(home).messages() if one["thread"] == thread]
+
+
+def test_the_daemon_of_today_finds_all_that_waits_and_nothing_amiss(home: Path) -> None:
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
+        assert not verify(journal).violations
+        there = threads(journal)
+        assert {one.thread for one in journal.pending(Asked)} == {there["asked"], there["approved"]}
+        assert [one.thread for one in journal.pending(Outage)] == [there["away"]]
+        assert [one.event.thread for one in journal.pending(Spawned)] == [f"{there['open']}.b"]
+        assert f"{there['open']}.b" in {one.thread for one in journal.pending(Waiting)}
+        assert [one.thread for one in journal.kind(TurnEnded)].count(there["ended"]) == 1
+
+
+def test_all_that_waited_goes_on_and_ends_in_the_daemon_of_today(home: Path) -> None:
+    for phase in range(2, AFTER.phases):
+        assert SOUL.life(home, AFTER, phase) == 0
+    with reading(home / "journal.db", SOUL_KINDS) as journal:
+        there = threads(journal)
+        new = [one.event for one in journal.since(len(ENTRIES), 100_000)]
+        restarted = {one.thread for one in journal.kind(Restarted)}
+        left = journal.pending(Asked, Outage, Spawned, TurnBegan)
+        assert not verify(journal).violations
+    assert not left
+    assert not [one for one in new if isinstance(one, AttemptFailed)]
+    assert restarted <= {there["approved"]}, "an action that is written otherwise now is agreed to once more"
+    assert read_in(home, there["ended"]) == ["You said: hello"]
+    assert read_in(home, there["asked"]) == ["Which one?", "So: the first"]
+    assert read_in(home, there["open"]) == ["A alone."]
+    assert read_in(home, there["away"])[1:] == ["You said: the storm?"]
+    assert read(home / "effects.jsonl") == ["published"]
+    assert read_in(home, there["approved"])[0].startswith("<@U9>, may I do this? *Publish*")

@@ -1,0 +1,135 @@
+"""A journal that the version before left: of each way to wait something waits in it, beside turns that ended.
+
+`python -m tests.core.upheld` writes it, if it is not there yet. Code that came later opens it and goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from daemon.actions.action import ActionContext, Definition
+from daemon.actions.run import Run, play
+from daemon.engine.journal import Journal
+from daemon.engine.reading import reading
+from daemon.kinds import SOUL_KINDS, SuffixDrawn
+from daemon.memory import WorkingMemory
+from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.mind.recall import remember
+from daemon.process import Process, Question, Transition, Turn
+from daemon.processes import PROCESSES
+from daemon.processes.problem_solving import NAME
+from daemon.reply import Reply
+from daemon.soul.tag_suffix import KEY
+from daemon.soul.texts import SELF
+from tests.core.harness import SOUL
+from tests.core.lives import home_for
+from tests.core.outside import PhaseClock, echo
+from tests.core.scenario import Scenario, dm
+from tests.core.thinkers import branching
+from tests.core.waiting import pressed
+from tests.engine.golden import as_line
+from tests.lives import note
+
+FOLDER = Path(__file__).parent / "golden"
+JOURNAL, SLACK = FOLDER / "upheld.jsonl", FOLDER / "upheld-slack.jsonl"
+ROUNDS = 8
+
+
+def processes(home: Path) -> Mapping[str, Process]:
+    """Asks which ferry; publishes what an owner has to agree to; else goes on as ever."""
+
+    async def publish(_context: ActionContext, _args: object) -> str:
+        note(home / "effects.jsonl", "published")
+        return "it is published"
+
+    action = Definition(
+        name="Publish",
+        description="Publish it.",
+        perform=publish,
+        approval=True,
+        effect=True,
+        repeatable=False,
+    )
+
+    async def conversation(turn: Turn) -> WorkingMemory | Transition:
+        words = turn.answers[0].event.text
+        if "publish" in words:
+            return await play(Run(turn, playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}")), [action], ROUNDS))
+        if "ferry" not in words:
+            return await PROCESSES["conversation"](turn)
+        thought = await turn.call("think", turn.memory, "fast")
+        answered = await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people)))
+        memory = turn.memory.with_memory(remember(thought), *answered.memories)
+        return memory.with_memory(*map(remember, await turn.say(f"So: {answered.value}")))
+
+    return {**PROCESSES, "conversation": conversation}
+
+
+def answers(seen: str, calls: int) -> Reply:
+    """Answers each conversation in its own way."""
+    if "publish" in seen and "## Goal" in seen:
+        name = "DONE" if '<result of="Publish">' in seen else "Publish"
+        return Reply(outcome="ok", model="echo", text=json.dumps({"why": "", "actions": [{"name": name}]}))
+    if "both" in seen or "look at" in seen:
+        return branching(seen, calls)
+    return echo(seen, calls)
+
+
+def away(seen: str, calls: int) -> Reply:
+    """The same, and out of reach for one of them."""
+    if "storm" in seen:
+        return Reply(outcome="failed", model="echo", failure="unreachable")
+    return answers(seen, calls)
+
+
+BEFORE = Scenario(
+    events=[
+        dm(1, "hello", thread="ended"),
+        dm(2, "the ferry?", thread="asked"),
+        dm(3, "publish it", thread="approved"),
+        dm(4, "both", thread="open"),
+        dm(5, "the storm?", thread="away", phase=1),
+    ],
+    endings=[],
+    script=away,
+    processes=processes,
+    sees_all=True,
+)
+AFTER = Scenario(
+    events=[
+        dm(6, "the first", thread="asked", phase=2),
+        pressed(7, "approve", phase=2, thread="approved"),
+        dm(8, "enough", thread="open", phase=2),
+        pressed(9, "approve", phase=3, thread="approved"),
+    ],
+    endings=[],
+    script=answers,
+    processes=processes,
+    sees_all=True,
+    restarts=True,
+)
+"""What comes once the daemon is a newer one; an action that reads otherwise now is agreed to once more."""
+
+
+async def _mark(home: Path) -> None:
+    async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
+        await journal.append(SELF, SuffixDrawn(suffix="k7"), key=KEY, author="core")
+
+
+def write() -> None:
+    """Live up to where all of them wait, and keep the journal, and what stands in Slack."""
+    with home_for("upheld") as home:
+        asyncio.run(_mark(home))
+        for phase in range(BEFORE.phases):
+            assert SOUL.life(home, BEFORE, phase) == 0
+        with reading(home / "journal.db", SOUL_KINDS) as journal:
+            lines = [as_line(journal.kinds.dump(one.event), one) for one in journal.since(0, 100_000)]
+        JOURNAL.write_text("".join(f"{line}\n" for line in lines))
+        SLACK.write_text((home / "slack.jsonl").read_text())
+
+
+if __name__ == "__main__" and not JOURNAL.exists():
+    write()
