@@ -48,8 +48,15 @@ from tests.made_before import make_before_a_fork
 from tests.texts import copied
 
 ME, OWNERS = Me(team="T", user="U0", bot="", name="soul"), ("U9",)
-NEWER = "usage"
-"""A process that the golden journals do not know: it would stand in what their calls asked."""
+OFFERED = frozenset(
+    {"asking_leave", "closing", "conversation", "deep_reading", "deliberation", "greeting", "inner_life"}
+    | {"learns_about_the_person", "noticing", "problem_solving", "refusing", "relaying", "remembering"}
+    | {"saying", "stopping", "summarizes_conversation", "tracing"}
+)
+"""The processes of ours that a call names, now and when the golden journals were kept: they replay so.
+
+A new process needs no line here. A scenario's own processes are offered besides.
+"""
 MANY = 100
 """Requests that the model takes at once."""
 MANY_TICKS = 60
@@ -221,7 +228,7 @@ def world_of(
         surroundings=scenario.surroundings(home),
         processes=processes,
         initial="conversation",
-        offered=dict.fromkeys((name for name in processes if name != NEWER), ()),
+        offered=dict.fromkeys((name for name in processes if name in OFFERED or name not in PROCESSES), ()),
         at_once=[DELIBERATION],
         owners=OWNERS,
         readings=READINGS,
