@@ -29,6 +29,7 @@ from daemon.kinds import SOUL_KINDS, Message, Opened, Planned
 from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import Limits
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import catalogue
 from daemon.ports import Choices, Earlier, Hold, Page, Posted, Role
 from daemon.processes import INITIAL, PROCESSES
@@ -256,7 +257,7 @@ async def ground(
             people=PersonModels(journal, Places(journal)),
             reach=Reach(journal, clock, models),
             gauge=Gauge(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
-            texts=Texts(root(), journal, catalogue(PROCESSES.values())),
+            texts=Texts(root(), journal, catalogue(PROCESSES.values(), STEP_TEXTS)),
             surroundings=Alone(),
             processes=PROCESSES,
             initial=INITIAL,

@@ -43,9 +43,10 @@ from daemon.kinds import SOUL_KINDS
 from daemon.knowledge.folders import Folders
 from daemon.lifetime import live, meanwhile
 from daemon.mind.playbook import Playbook
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import SOUL, catalogue, name_of
 from daemon.page_access import credentials_for, link_to, note_address
-from daemon.playbook_faults import ability_faults, playbook_faults
+from daemon.playbook_faults import ability_faults, command_faults, playbook_faults
 from daemon.ports import Clock, Open
 from daemon.process import Process
 from daemon.processes import EXPERT, FAULTS, PROCESSES
@@ -172,6 +173,8 @@ def _usable(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
         lines += [f"{name}: {fault}" for fault in faults]
     for name, faults in FAULTS.items():
         lines += [f"processes/{name}: {fault}" for fault in faults]
+    if not FAULTS:
+        lines += [f"{command}: {fault}" for command, fault in command_faults(PROCESSES)]
     if lines:
         raise ConfigError("\n".join(lines))
     return own.actions
@@ -274,7 +277,8 @@ def _texts(
     folder: Path, journal: Journal, own: Sequence[ActionFunction], processes: Mapping[str, Process]
 ) -> Texts:
     """The owner's texts in this folder, with those that these actions and processes need."""
-    known = catalogue([*PROCESSES.values(), *processes.values()], *(one.texts for one in own))
+    needed = [*PROCESSES.values(), *processes.values()]
+    known = catalogue(needed, STEP_TEXTS, *(one.texts for one in own))
     registry = every_action(own)
 
     def book_faults(one: Playbook, playbooks: Collection[str]) -> Iterator[str]:

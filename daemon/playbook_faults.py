@@ -1,4 +1,5 @@
-"""Faults of a text that is sound by itself: names of actions and processes that there are not.
+"""Faults of a text or a process that is sound by itself: names of actions and processes that there are not,
+and commands that no process answers, or two.
 
 For the running daemon, which keeps the version before, and for `check`.
 """
@@ -7,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from typing import get_args
 
 from daemon.actions.registry import Registry
+from daemon.kinds import MessageCommand
 from daemon.mind.playbook import PLAYBOOKS, Playbook
 from daemon.mind.system_text import conditions
 from daemon.process import MentalProcess
-from daemon.processes import DELIBERATION, EXPERT
+from daemon.processes import DELIBERATION, EXPERT, STOP
 
 ESCALATE = "Escalate"
 """The action that goes over into a process by itself: into EXPERT."""
@@ -42,6 +45,23 @@ def playbook_faults(
     process = processes.get(one.name)
     if process and f"{PLAYBOOKS}{one.name}" not in process.texts:
         yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
+
+
+def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str, str]]:
+    """Yield each command that not exactly one process answers, and what to do about it."""
+    recorded = [command for command in get_args(MessageCommand) if command not in ("", STOP)]
+    answering: dict[str, list[str]] = {command: [] for command in recorded}
+    for name, process in processes.items():
+        for command in dict.fromkeys(process.commands):
+            answering.setdefault(command, []).append(name)
+    for command, names in answering.items():
+        if not names:
+            yield (
+                f"!{command}",
+                f'no process answers it: write `commands=("{command}",)` into the one that does',
+            )
+        elif len(names) > 1:
+            yield f"!{command}", f"{' and '.join(names)} both answer it: leave it to one of them"
 
 
 def ability_faults(text: str, registry: Registry, known: Collection[str]) -> Iterator[str]:

@@ -480,13 +480,15 @@ class MentalProcess:
 
     `when` one goes there: a sentence for the model, and the text `prompts/when/{name}` unless the owner has
     written that file; a process without one is not offered. `leads`: the processes that it names itself.
-    `called` says what else leads to it. `texts`: those of the owner's that it needs, by their paths.
+    `commands`: the words after a `!` that it answers; `called` says what else leads to it. `texts`: those of
+    the owner's that it needs, by their paths.
     """
 
     name: str
     run: ProcessFunction
     when: str = ""
     leads: Sequence[str] = ()
+    commands: Sequence[str] = ()
     called: str = ""
     texts: Mapping[str, Words] = field(default_factory=dict)
 
@@ -497,6 +499,15 @@ class MentalProcess:
             return transition(returned)
         except TypeError as error:
             raise TypeError(f"the process {self.name} returned {error}") from None
+
+
+def commands_of(processes: Mapping[str, object]) -> Mapping[str, str]:
+    """Map each command that people may write to the name of the process that answers it."""
+    answers: dict[str, str] = {}
+    for name, process in processes.items():
+        if isinstance(process, MentalProcess):
+            answers |= dict.fromkeys(process.commands, name)
+    return answers
 
 
 FORM = '[memory, process] or [memory, process, {"executeNow": True}]'

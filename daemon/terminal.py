@@ -37,6 +37,7 @@ from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import catalogue
 from daemon.ports import LLM, Clock, Earlier, Open, Page, Posted
 from daemon.printable import one_line
@@ -293,7 +294,7 @@ def _world(
         pasts=Pasts(journal),
         people=PersonModels(journal, Places(journal)),
         reach=Reach(journal, clock, models_of(settings)),
-        texts=Texts(root(), journal, catalogue(PROCESSES.values())),
+        texts=Texts(root(), journal, catalogue(PROCESSES.values(), STEP_TEXTS)),
         surroundings=Nobody(),
         processes={"reading": process},
         initial="reading",

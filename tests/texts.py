@@ -1,4 +1,7 @@
-"""The texts of the tests: a copy of the defaults, which stays as it is; or what the owner wrote."""
+"""The texts of the tests: words that stay as they are (tests/words/), or the owner's.
+
+tests/words/README.md says which of the two a test is given.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import atexit
 import functools
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from daemon.mind.steps import STEP_TEXTS
+from daemon.mind.wording import catalogue
 from daemon.processes import PROCESSES
 from tests.source import ROOT
 
 WORDS = Path(__file__).parent / "words"
-
+PAGE = WORDS / "README.md"
+"""Says what the folder is for; no text of the soul."""
 
 OWNED = ("prompts", "playbooks", "actions")
 
@@ -36,12 +42,13 @@ def copied(to: Path) -> Path:
     return to
 
 
+CATALOGUE = catalogue(PROCESSES.values(), STEP_TEXTS)
+"""Every text that the soul needs."""
+
+
 @functools.cache
 def whole() -> Path:
-    """All of them, in a folder where nobody writes: a copy only where a process of the owner's needs more."""
-    needed = {text for process in PROCESSES.values() for text in process.texts}
-    if all((WORDS / f"{text}.md").exists() for text in needed):
-        return WORDS
+    """All of them, in a folder where nobody writes."""
     folder = tempfile.mkdtemp(prefix="words-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return copied(Path(folder))
@@ -49,16 +56,25 @@ def whole() -> Path:
 
 @functools.cache
 def held() -> Mapping[str, Mapping[str, bytes]]:
-    """These texts by folder and name, read once for all tests of a process.
-
-    What a process of the owner's needs besides is the owner's own text.
-    """
+    """These texts by folder and name, read once for all tests of a process."""
     folders: dict[str, dict[str, bytes]] = {}
-    paths = {path.relative_to(WORDS): path for path in sorted(WORDS.rglob("*")) if path.is_file()}
-    for process in PROCESSES.values():
-        for text in process.texts:
-            paths.setdefault(Path(f"{text}.md"), ROOT / f"{text}.md")
-    for name, path in paths.items():
+    for name in sorted({*CATALOGUE.texts, *kept()}):
+        path = path_of(name)
         if path.exists():
-            folders.setdefault(str(name.parent), {})[name.name] = path.read_bytes()
+            file = Path(f"{name}.md")
+            folders.setdefault(str(file.parent), {})[file.name] = path.read_bytes()
     return folders
+
+
+def kept() -> Collection[str]:
+    """The names of the texts in tests/words/."""
+    paths = (path.relative_to(WORDS).with_suffix("") for path in WORDS.rglob("*.md") if path != PAGE)
+    return {path.as_posix() for path in paths}
+
+
+def path_of(name: str, words: Path = WORDS) -> Path:
+    """Return the file of a text: the one in `words` if there is one and today's code can use it."""
+    file = words / f"{name}.md"
+    if file.exists() and CATALOGUE.fault(name, file.read_text(encoding="utf-8")) is None:
+        return file
+    return ROOT / f"{name}.md"

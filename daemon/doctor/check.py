@@ -19,6 +19,7 @@ from daemon.doctor.finding import Finding, all_well, ill, line, well
 from daemon.doctor.ways import (
     circles,
     misled,
+    unanswered,
     unapproved,
     undescribed,
     unled,
@@ -26,6 +27,7 @@ from daemon.doctor.ways import (
 )
 from daemon.errors import ConfigError
 from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import ABILITIES, WORDING, Catalogue, catalogue
 from daemon.playbook_faults import ability_faults, meant, playbook_faults
 from daemon.process import MentalProcess
@@ -79,8 +81,8 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
     if not folder.is_dir():
         yield ill("folder", f"{folder} is none: name the one that holds soul.md, prompts/ and playbooks/")
         return
-    needed = [action.texts for action in code.own.actions]
-    texts = catalogue(code.processes.values(), *needed)
+    needed = (action.texts for action in code.own.actions)
+    texts = catalogue(code.processes.values(), STEP_TEXTS, *needed)
     wrong = [*_prompts(folder, texts, code)]
     yield from wrong or [well("prompts", f"{len(texts.prompts)} texts can be used")]
     files = {*texts.playbooks, *_files(folder, f"{PLAYBOOKS}[!.]*.md")}
@@ -104,6 +106,7 @@ def examine(folder: Path, code: Written) -> Iterator[Finding]:
     yield from misled(code.processes, known)
     if len(usable) == len(playbooks) and not code.broken:  # else nobody can tell what leads where
         yield from unled(usable, code.processes)
+        yield from unanswered(code.processes)
     yield from undescribed(code.registry, code.processes)
     yield from unoffered(usable, code.own, playbooks)
     if not code.owned:
@@ -145,6 +148,8 @@ def _needing(text: str, code: Written) -> str:
     for name, process in code.processes.items():
         if text in process.texts:
             return f"processes/{name}"
+    if text in STEP_TEXTS:
+        return "a cognitive step"
     return next(one.name for one in code.own.actions if text in one.texts)
 
 

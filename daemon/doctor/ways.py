@@ -12,7 +12,7 @@ from daemon.actions.own import Own
 from daemon.actions.registry import Registry
 from daemon.doctor.finding import Finding, ill
 from daemon.mind.playbook import PLAYBOOKS, Playbook
-from daemon.playbook_faults import goes_to, instead
+from daemon.playbook_faults import command_faults, goes_to, instead
 from daemon.process import MentalProcess
 from daemon.processes import EXPERT, INITIAL
 
@@ -36,6 +36,12 @@ def unled(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess])
         if one.name not in entered and one.name not in processes:
             said = "nothing leads to it: write `when: …` into its front matter, or take the file away"
             yield ill(f"{PLAYBOOKS}{one.name}", said)
+
+
+def unanswered(processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
+    """Yield a finding for each command that not exactly one process answers."""
+    for command, said in command_faults(processes):
+        yield ill(command, said)
 
 
 def _gone_into(process: MentalProcess) -> Iterator[str]:
@@ -62,7 +68,7 @@ def _entered(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProces
     for one in playbooks:
         goes[one.name] += (*goes_to(one), one.then)
     coming = [INITIAL]
-    coming += [name for name, process in processes.items() if process.when or process.called]
+    coming += [name for name, one in processes.items() if one.when or one.commands or one.called]
     coming += [one.name for one in playbooks if one.when]
     entered: set[str] = set()
     while coming:

@@ -58,6 +58,7 @@ from daemon.kinds.perceptions import (
     Heard,
     InnerMessage,
     Message,
+    MessageCommand,
     NameTaken,
     Opened,
     Press,

@@ -155,6 +155,10 @@ class Heard(Said):
         return self.note == OWN_WORDS
 
 
+MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
+"""Commands that a message can be; "unknown" is any other word after a `!`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message(Said, Input):
     """Something said to the soul, or where it listens. A `command` is no matter of the conversation."""

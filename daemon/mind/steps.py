@@ -1,4 +1,4 @@
-"""The eight cognitive steps that a process is written with: `memory, value = await step(turn, memory, …)`.
+"""The cognitive steps that a process is written with: `memory, value = await step(turn, memory, …)`.
 
 Each asks one fixed question, whose words are the owner's (`prompts/steps/`). The memory that comes back holds
 the answer; go on from the one before to keep it out. A value of None means that no answer came: someone
@@ -8,7 +8,7 @@ stopped it, a bound was reached, the model would not. Whoever waits knows it by 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -27,9 +27,18 @@ from daemon.mind.sections import spoken
 from daemon.mind.tags import STEPS
 from daemon.mind.wording import worded
 from daemon.ports import Role
-from daemon.process import Turn
+from daemon.process import Turn, Words
 
 M = TypeVar("M", bound=BaseModel)
+STEP_TEXTS: Mapping[str, Words] = {
+    "prompts/steps/decision": Words({"question", "choices", "name"}, "choices"),
+    "prompts/steps/mental_query": Words({"statement", "name"}, "statement"),
+    "prompts/steps/brainstorm": Words({"question", "name"}, "question"),
+    "prompts/steps/summarize": Words({"name"}),
+    "prompts/steps/extract": Words({"question", "schema", "name"}, "schema"),
+    "prompts/steps/unreadable": Words({"error"}),
+}
+"""The texts of the steps, and the placeholders of each. A new step needs its line here, and its file."""
 TRIES = 4
 """How often an answer is asked for that cannot be read."""
 

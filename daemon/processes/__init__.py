@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -30,6 +31,9 @@ from daemon.processes.remembering import Notes, Remembering
 
 INITIAL = "conversation"
 """Where every thread begins."""
+COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+"""What may stand after the `!` of a command."""
+STOP = "stop"
 EXPERT = "expert"
 """The playbook that only Escalate leads to, with a model of its own."""
 PACKAGE = "daemon.processes"
@@ -71,10 +75,22 @@ def _faults(process: object) -> Iterator[str]:
     ways = (process.run, type(process.run).__call__)
     if not any(map(inspect.iscoroutinefunction, ways)):
         yield "its function does not wait: write `async def`"
-    if isinstance(process.leads, str):
-        yield f'`leads` is a text where a tuple belongs: write `leads=("{process.leads}",)`, with the comma'
+    for name, given in (("leads", process.leads), ("commands", process.commands)):
+        if isinstance(given, str):
+            yield f'`{name}` is a text where a tuple belongs: write `{name}=("{given}",)`, with the comma'
+    if not isinstance(process.commands, str):
+        yield from filter(None, map(_command_fault, process.commands))
     if not are_texts(process.texts):
         yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+
+
+def _command_fault(command: object) -> str:
+    """Say why nobody can write this command; empty where people can."""
+    if command == STOP:
+        return "`!stop` ends what goes on and reaches no process: take another word"
+    if isinstance(command, str) and COMMAND.fullmatch(command):
+        return ""
+    return f"{command!r} is no command: write the word alone, without `!`, in small letters"
 
 
 PROCESSES, FAULTS = found()

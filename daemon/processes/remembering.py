@@ -272,6 +272,7 @@ async def _nowhere(turn: Turn) -> WorkingMemory:
 PROCESS = MentalProcess(
     name=NAME,
     run=_nowhere,
+    commands=("memory", "forget", "delete"),
     called="someone asks with `!memory`, `!forget` or `!delete`",
     texts={
         READERS: Words(None),

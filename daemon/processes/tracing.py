@@ -17,6 +17,7 @@ async def tracing(turn: Turn) -> WorkingMemory:
 PROCESS = MentalProcess(
     name="tracing",
     run=tracing,
+    commands=("trace",),
     called="someone asks with `!trace`",
     texts={REHEARSED: Words({"worth"}, "worth")},
 )

@@ -6,9 +6,9 @@ from daemon.kinds import Message
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.wording import worded
 from daemon.process import MentalProcess, Turn, Words
+from daemon.soul.taking import UNKNOWN as UNKNOWN_COMMAND
+from daemon.soul.taking import command_word
 
-FULL_WIDTH = "\uff01"
-"""An exclamation mark as some keyboards write it."""
 HELP = "prompts/sentences/help"
 UNKNOWN = "prompts/sentences/unknown_command"
 
@@ -22,20 +22,15 @@ async def usage(turn: Turn) -> WorkingMemory:
         if event.command == "help":
             words = worded(turn, HELP)
         else:
-            words = worded(turn, UNKNOWN, command=_command_in(event.text))
+            words = worded(turn, UNKNOWN, command=command_word(event.text))
         await turn.tell_alone("usage", event.user, words)
     return working_memory(())
-
-
-def _command_in(text: str) -> str:
-    """Return the `!word` of a message; what mentions the soul may stand before it."""
-    words = text.replace(FULL_WIDTH, "!").replace("`", " ").split()
-    return next((word for word in words if word.startswith("!")), "!")
 
 
 PROCESS = MentalProcess(
     name="usage",
     run=usage,
+    commands=("help", UNKNOWN_COMMAND),
     called="someone asks with `!help`, or writes an unknown command",
     texts={HELP: Words(), UNKNOWN: Words({"command"}, "command")},
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import groupby
-from typing import Literal
 
+from daemon.kinds import MessageCommand
 from daemon.slack.message import Message
 from daemon.slack.policy import Me
 from daemon.slack.text import without_mention
@@ -58,11 +58,8 @@ VARIANT = "\ufe0f"
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
-Command = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
-
-
-def command(message: Message, me: Me) -> Command:
-    """Return which command a message is; "unknown" for a word after a `!` that is none of ours."""
+def command(message: Message, me: Me) -> MessageCommand:
+    """Return which command a message is; "unknown" for any other word after a `!`."""
     text = without_mention(message.text, me.user)
     if MEMORY.match(text):
         return "memory"

@@ -33,7 +33,7 @@ from daemon.kinds import (
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
 from daemon.mind.wording import worded
-from daemon.process import NO_ANSWER, Transition
+from daemon.process import NO_ANSWER, Transition, commands_of
 from daemon.soul import again, edits, ending, long_waits, questions, settling, unreachable
 from daemon.soul.carrying import carry_over
 from daemon.soul.notebook import INTERRUPTED
@@ -65,11 +65,12 @@ class Soul(Program):
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._commands = commands_of(world.processes)
 
     # A turn begins
 
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> Taken | None:
-        return taking(journal, waiting, self._world.owners)
+        return taking(journal, waiting, self._world.owners, self._commands)
 
     async def began(self, taken: Taken, execution: str) -> TurnBegan:
         inputs = tuple(seqs_of(taken.inputs))

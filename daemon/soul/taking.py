@@ -39,8 +39,10 @@ from daemon.kinds import (
 
 Inputs = Sequence[Entry[Input]]
 REMEMBERING = "remembering"
-OF_COMMAND = {"trace": "tracing", "help": "usage", "unknown": "usage"}
-"""The process that answers a command, where it is not `REMEMBERING`."""
+UNKNOWN = "unknown"
+"""The command of a `!word` that only a process may know; else the process of this name answers it."""
+FULL_WIDTH = "\uff01"
+"""An exclamation mark as some keyboards write it."""
 THINKING = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
 ONWARD = frozenset(
@@ -60,9 +62,11 @@ class Taken(EngineTaken):
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def taking(journal: Reading, waiting: Inputs, owners: Collection[str]) -> Taken | None:
+def taking(
+    journal: Reading, waiting: Inputs, owners: Collection[str], commands: Mapping[str, str]
+) -> Taken | None:
     """A stop; one answer; one wish; all messages together; one thing that the inner life wants said; one end
-    of a wait; one afterthought."""
+    of a wait; one afterthought. `commands` names the process that answers each command."""
     if not waiting:
         return None
     thread = waiting[0].thread
@@ -80,7 +84,8 @@ def taking(journal: Reading, waiting: Inputs, owners: Collection[str]) -> Taken 
         return Taken(inputs=wishes[:1], process="relaying")
     messages = [entry for entry in waiting if _is_message(entry)]
     if messages:
-        return _said(journal, only(Asked, under_way), messages, waiting, owners)
+        asked = _command(messages, commands)
+        return asked or _said(journal, only(Asked, under_way), messages, waiting, owners)
     unasked = only(ToSay, waiting)
     if unasked:
         return _unasked(unasked[0])
@@ -131,6 +136,23 @@ def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) ->
     return Taken(inputs=[given], process="refusing", params={"why": "stranger"})
 
 
+def _command(messages: Inputs, commands: Mapping[str, str]) -> Taken | None:
+    """Take the first command alone, for the process that answers it; None where there is no command."""
+    for message in only(Message, messages):
+        command = message.event.command
+        if command == UNKNOWN:
+            command = command_word(message.event.text).removeprefix("!").casefold()
+        if command:
+            return Taken(inputs=[message], process=commands.get(command) or commands[UNKNOWN])
+    return None
+
+
+def command_word(text: str) -> str:
+    """Return the first `!word` of a message, which a mention may precede; "!" if there is none."""
+    words = text.replace(FULL_WIDTH, "!").replace("`", " ").split()
+    return next((word for word in words if word.startswith("!")), "!")
+
+
 def _said(
     journal: Reading,
     questions: Sequence[Entry[Asked]],
@@ -138,10 +160,7 @@ def _said(
     waiting: Inputs,
     owners: Collection[str],
 ) -> Taken:
-    """A command, "go on", an answer in words; else all messages together, for which afterthoughts drop."""
-    for message in only(Message, messages):
-        if message.event.command:
-            return Taken(inputs=[message], process=OF_COMMAND.get(message.event.command, REMEMBERING))
+    """ "Go on", an answer in words; else all messages together, for which afterthoughts drop."""
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]

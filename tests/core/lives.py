@@ -21,6 +21,7 @@ from daemon.knowledge.person_models import PersonModels
 from daemon.knowledge.places import Places
 from daemon.lifetime import meanwhile
 from daemon.limits import PERSON, THREAD, TURN
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import catalogue
 from daemon.process import Process
 from daemon.processes import DELIBERATION, PROCESSES
@@ -224,7 +225,7 @@ def world_of(
         pasts=Pasts(journal),
         people=PersonModels(journal, Places(journal)),
         reach=reach,
-        texts=Texts(home / "texts", journal, catalogue(PROCESSES.values())),
+        texts=Texts(home / "texts", journal, catalogue(PROCESSES.values(), STEP_TEXTS)),
         surroundings=scenario.surroundings(home),
         processes=processes,
         initial="conversation",
@@ -266,7 +267,7 @@ def warm() -> Path:
 
     async def read_texts() -> None:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-            await Texts(home / "texts", journal, catalogue(PROCESSES.values())).current()
+            await Texts(home / "texts", journal, catalogue(PROCESSES.values(), STEP_TEXTS)).current()
 
     assert ended(fork(read_texts)) == 0
     return home

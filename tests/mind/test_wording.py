@@ -6,16 +6,18 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from daemon.mind.choosing import CHOOSING, Wording, wording
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import MOODS, WORDING, catalogue, fill, moods, name_of
 from daemon.processes import PROCESSES
-from tests.source import Module, modules
-from tests.texts import whole
+from tests.source import ROOT, Module, modules
+from tests.texts import kept, path_of, whole
 
-ALL = catalogue(PROCESSES.values())
+ALL = catalogue(PROCESSES.values(), STEP_TEXTS)
 READERS = {
     "fill",
     "placeholders",
@@ -57,8 +59,23 @@ def test_a_part_of_before_in_the_texts_of_a_choice_is_passed_over() -> None:
 
 
 def test_every_file_is_used() -> None:
-    files = {str(path.relative_to(whole()).with_suffix("")) for path in whole().rglob("*.md")}
-    assert files == ALL.texts.keys() - ALL.defaults.keys()
+    unread = kept() - ALL.texts.keys()
+    assert not unread, f"nobody reads these any more: delete them from tests/words: {sorted(unread)}"
+
+
+def test_a_new_text_needs_no_copy_in_the_words_of_the_tests() -> None:
+    new = "prompts/sentences/help"
+    assert new not in kept()
+    assert path_of(new) == ROOT / f"{new}.md"
+    assert (whole() / f"{new}.md").read_bytes() == path_of(new).read_bytes()
+
+
+def test_a_copy_that_lacks_what_the_code_needs_now_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "judge.md").write_text("Is it about $aim?")
+    (tmp_path / "prompts" / "think.md").write_text("Think, $name.")
+    assert path_of("prompts/judge", tmp_path) == ROOT / "prompts/judge.md"
+    assert path_of("prompts/think", tmp_path) == tmp_path / "prompts/think.md"
 
 
 def test_when_one_goes_to_a_process_is_said_in_its_file_and_may_be_said_in_the_owners() -> None:
@@ -69,7 +86,7 @@ def test_when_one_goes_to_a_process_is_said_in_its_file_and_may_be_said_in_the_o
 
 def test_every_text_that_a_process_reads_is_one_that_it_says_it_needs() -> None:
     """Else it would be missed only when the process is gone into."""
-    known = {*WORDING}
+    known = {*WORDING, *STEP_TEXTS}
     for process in PROCESSES.values():
         source = inspect.getsource(inspect.getmodule(process.run) or process.run)
         read = set(re.findall(r'"(prompts/[a-z_/]*[a-z_])"', source))

@@ -17,6 +17,7 @@ PAGES = {
     "FIRST_PROCESS.md": 4,
     "FIRST_TEST.md": 1,
     "FIRST_COMMAND.md": 3,
+    "FIRST_MESSAGE_COMMAND.md": 6,
     "ENGINE.md": 4,
 }
 """In the order in which one reads them, with how many commands each has."""

@@ -100,7 +100,7 @@ async def test_a_process_is_gone_into_when_it_says_so_asks_decides_and_speaks(st
     assert len(stage.model.requests) == 5, "nothing was asked twice"
 
 
-# Each of the eight steps, and what may come in its way.
+# Each of the steps, and what may come in its way.
 
 
 class Trip(BaseModel):

@@ -13,13 +13,14 @@ from tests.clock import FakeClock
 THREAD = "sess-00000001"
 MESSAGE = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
 AFTER = Afterthought(process="learning")
+COMMANDS = {"unknown": "usage", "trace": "tracing", "status": "standing"}
 
 
 async def taken(path: Path, *waiting: Input) -> list[Input]:
     """What is taken of these, which came in this order."""
     async with Journal(path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         came = [await journal.append(THREAD, one, key=f"came:{n}") for n, one in enumerate(waiting)]
-        found = taking(journal, [entry for entry, _ in came], ())
+        found = taking(journal, [entry for entry, _ in came], (), COMMANDS)
     assert found
     return [entry.event for entry in found.inputs]
 

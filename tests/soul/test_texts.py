@@ -15,6 +15,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.writer import Writer
 from daemon.errors import ConfigError
 from daemon.kinds import SOUL_KINDS, Fault
+from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import PLAIN, WORDING, Catalogue, catalogue
 from daemon.processes import PROCESSES
 from daemon.soul.texts import Texts
@@ -23,7 +24,7 @@ from tests.texts import copied
 
 MENDING = "---\ngoal: Mend it.\nactions: [Respond]\n---\nBe kind.\n"
 NAME = "playbooks/mending"
-SHIPPED = catalogue(PROCESSES.values())
+SHIPPED = catalogue(PROCESSES.values(), STEP_TEXTS)
 
 
 @pytest.fixture

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from daemon.memory import WorkingMemory, working_memory
+from daemon.process import MentalProcess, Turn
+from daemon.processes import PROCESSES
 from daemon.rules import verify
 from tests.stories.choosing import whispers
-from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
+from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 
 NOTHING = "Nothing is running here, so there is nothing to stop."
 COMMANDS = ("!help", "!memory", "!forget 3", "!forget me", "!trace", "stop")
@@ -35,6 +39,22 @@ async def test_an_unknown_command_is_named_with_the_way_to_the_known_ones(silent
     [told] = await silent.answers(ALICE, ts)
     assert "do not know the command `!halp`" in told
     assert "!help" in told
+
+
+async def hum(turn: Turn) -> WorkingMemory:
+    """Hum."""
+    await turn.say("Hmm.")
+    return working_memory(())
+
+
+@pytest.mark.parametrize("text", ["!hum", f"{ME} !Hum", "`!hum 3: louder`"])
+async def test_a_process_answers_the_word_that_it_declares(tmp_path: Path, text: str) -> None:
+    async with staged(tmp_path) as stage:
+        stage.processes = {**PROCESSES, "humming": MentalProcess(name="humming", run=hum, commands=("hum",))}
+        await stage.wake()
+        ts = await stage.say("alice", ALICE, text)
+        assert await stage.answers(ALICE, ts) == ["Hmm."]
+        assert not stage.model.requests
 
 
 @pytest.mark.parametrize("text", ["!help", "!halp", "stop"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,12 @@ MISTAKES = {
         '"", leads=("closing")',
     ): '`leads` is a text where a tuple belongs: write `leads=("closing",)`',
     ('"they try."', '"", texts={"prompts/trial"}'): "its `texts` name no `Words`: write `texts={",
+    (
+        '"they try."',
+        '"", commands=("trial")',
+    ): "`commands` is a text where a tuple belongs: write `commands=(",
+    ('"they try."', '"", commands=("!Try",)'): "'!Try' is no command: write the word alone, without `!`",
+    ('"they try."', '"", commands=("stop",)'): "`!stop` ends what goes on and reaches no process",
     ('"trial"', '"before"'): "before.py has a process `before`, too: give one of them another name",
 }
 
@@ -94,6 +101,33 @@ def test_a_name_in_a_transition_that_is_no_process_is_said(
     [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes={**PROCESSES, **processes}))
     assert wrong.startswith("✗ processes/trial ")
     assert wrong.endswith("there is no process conversatoin; is it conversation?")
+
+
+def test_a_command_that_no_process_answers_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    processes = {**PROCESSES, "tracing": replace(PROCESSES["tracing"], commands=(), called="never")}
+    [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes=processes))
+    assert wrong.startswith("✗ !trace ")
+    assert 'no process answers it: write `commands=("trace",)`' in wrong
+
+
+def test_a_command_that_two_processes_answer_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tried: Callable[[str], Found]
+) -> None:
+    processes, _ = tried(TRIAL.replace('"they try."', '"", commands=("help",)'))
+    [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes={**PROCESSES, **processes}))
+    assert wrong.startswith("✗ !help ")
+    assert "usage and trial both answer it: leave it to one of them" in wrong
+
+
+def test_a_start_with_a_command_that_two_processes_answer_ends_with_a_sentence(tmp_path: Path) -> None:
+    project = project_copied(tmp_path)
+    shutil.copy(ROOT / "manifest.json", project)
+    text = TRIAL.replace('"they try."', '"", commands=("help",)')
+    (project / "daemon" / "processes" / "trial.py").write_text(text)
+    said = printed(Command(line=".venv/bin/python -m daemon", prints=()), project)
+    assert said == "!help: trial and usage both answer it: leave it to one of them\n"
 
 
 def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: Written) -> list[str]:
