@@ -31,7 +31,7 @@ from daemon.knowledge.places import Places
 from daemon.limits import Limits
 from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import catalogue
-from daemon.ports import Choices, Earlier, Hold, Page, Posted, Role
+from daemon.ports import Choices, Earlier, Hold, Page, Posted, Role, Speaker
 from daemon.processes import INITIAL, PROCESSES
 from daemon.project import root
 from daemon.slack.status import Status
@@ -49,7 +49,7 @@ MANY = 10_000
 """Requests at a time: the instant model is not listed, and would be asked one after the other."""
 
 
-class Mute:
+class Mute(Speaker):
     """A Speaker that says all at once, to nobody. What it shows goes to a Slack that takes its time."""
 
     def __init__(self, status: Status) -> None:

@@ -137,7 +137,10 @@ class Choices:
 
 
 class Speaker(Protocol):
-    """Puts speech into Slack. `thread` is ours (sess-…); texts are whole, never deltas."""
+    """Puts speech into Slack. `thread` is ours (sess-…); texts are whole, never deltas.
+
+    A verb without which people miss no word has a body that does nothing: derived speakers may leave it out.
+    """
 
     def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole; a pure function. The first ones end at `cuts`.

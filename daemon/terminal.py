@@ -39,7 +39,7 @@ from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.steps import STEP_TEXTS
 from daemon.mind.wording import catalogue
-from daemon.ports import LLM, Clock, Earlier, Open, Page, Posted
+from daemon.ports import LLM, Clock, Earlier, Open, Page, Posted, Speaker
 from daemon.printable import one_line
 from daemon.private import READS
 from daemon.process import Process, Turn
@@ -303,7 +303,7 @@ def _world(
     )
 
 
-class Nobody:
+class Nobody(Speaker):
     """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
 
     async def earlier(self, thread: str) -> Earlier:

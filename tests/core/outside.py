@@ -16,7 +16,7 @@ from daemon.engine.journal import Journal
 from daemon.errors import ContentRefused, SpeechFailed
 from daemon.memory import WorkingMemory
 from daemon.mind.tags import TAGS, SectionTags
-from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role
+from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role, Speaker
 from daemon.reply import Reply
 from tests.lives import Boundary, instant, note, read
 
@@ -89,7 +89,7 @@ class PhaseClock:
         await asyncio.sleep(0)
 
 
-class FileSlack:
+class FileSlack(Speaker):
     """Implements ports.Speaker on a file that outlives the daemon."""
 
     def __init__(self, home: Path) -> None:
