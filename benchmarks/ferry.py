@@ -1,6 +1,6 @@
 """The matter that the runs of the benchmarks work out: a conversation, and what looking up brings.
 
-Used by ism.py and rounds.py. All findings are of one length, so that the rounds of a run can be compared.
+All findings are of one length, so that the rounds of a run can be compared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A conversation in which things are worked out: by runs of ours, and by the seed's loop instead.
 
-The understudy is its model. What the choices took is for ism.py to compare.
+The understudy is its model.
 """
 
 from __future__ import annotations

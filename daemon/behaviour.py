@@ -1,4 +1,4 @@
-"""How the soul of these settings behaves: its processes, what they choose from, how far they go. For app."""
+"""How the soul of these settings behaves: its processes, what they choose from, how far they go."""
 
 from __future__ import annotations
 

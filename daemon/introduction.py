@@ -1,4 +1,4 @@
-"""What the daemon prints as it starts, and how it names where it is connected to. Called by app.py."""
+"""What the daemon prints as it starts, and how it names where it is connected to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the daemon lives: until it is told to stop, or cannot go on. For app, __main__."""
+"""How long the daemon lives: until it is told to stop, or cannot go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Protocols between rooms: implemented in claude/, slack/ and soul/, handed over in app.py."""
+"""The Protocols between rooms."""
 
 from __future__ import annotations
 

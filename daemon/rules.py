@@ -1,7 +1,4 @@
-"""What must be true of a soul's journal beside the engine's rules: of texts, conversations and speech.
-
-Called by `python -m daemon verify`, the doctor and tests.
-"""
+"""What must be true of a soul's journal beside the engine's rules: of texts, conversations and speech."""
 
 from __future__ import annotations
 

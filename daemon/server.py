@@ -1,4 +1,4 @@
-"""The one port of the daemon, bound before all else, so that a taken one is said at once. Used by app.py.
+"""The one port of the daemon, bound before all else, so that a taken one is said at once.
 
 Connections are let in one by one, so that a flood of them never uses up what files the process may open:
 its journal and its own sockets need some, too.

@@ -1,6 +1,6 @@
 """How the text of one setting is read: a function each, which raises ValueError with the rest of a sentence.
 
-Used by config.py, and for the limits of a playbook; the sentence begins with the key's name. No error
+The sentence begins with the key's name. No error
 shows a value: anybody may paste a secret into the wrong key.
 """
 

@@ -1,4 +1,4 @@
-"""A thread as a tree of causes, for its owner's terminal. Called by `python -m daemon trace`.
+"""A thread as a tree of causes, for its owner's terminal.
 
 What the soul thought stands in it, too: it is for nobody but the owner.
 """

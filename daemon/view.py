@@ -1,4 +1,4 @@
-"""What the daemon shows of itself: the page's state, its health, how well it hears. Made by app.py."""
+"""What the daemon shows of itself: the page's state, its health, how well it hears."""
 
 from __future__ import annotations
 

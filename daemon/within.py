@@ -1,4 +1,4 @@
-"""The inner life of these settings: what it knows, may do and may use; and how it begins. For app."""
+"""The inner life of these settings: what it knows, may do and may use; and how it begins."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Block Kit as far as Slack looks at it when a message is written: its sizes, and the ids it adds.
-
-Called by api/ for what is written, by gestures.py to find the button that a person pressed.
-"""
+"""Block Kit as far as Slack looks at it when a message is written: its sizes, and the ids it adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong in the rehearsed world: the table of its faults. Switched on in switchboard.py.
+"""What can go wrong in the rehearsed world: the table of its faults.
 
 Each is applied in one place: on the way of events in courier.py, where a socket is opened in socket_mode.py,
 at Slack's methods in api/, at the model in claude/.

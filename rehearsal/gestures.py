@@ -1,7 +1,7 @@
 """What people do in Slack besides writing and reacting, for which its Web API has no method.
 
 They press a button under a message (`POST /rehearsal/press`), and stop an agent at its work
-(`POST /rehearsal/stop`). For the page and for tests. Mounted by local_slack.py.
+(`POST /rehearsal/stop`). For the page and for tests.
 """
 
 from __future__ import annotations

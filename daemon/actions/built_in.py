@@ -1,4 +1,4 @@
-"""The built-in actions and commands, as far as they can work here: the one registry. Made by behaviour.py."""
+"""The built-in actions and commands, as far as they can work here: the one registry."""
 
 from __future__ import annotations
 

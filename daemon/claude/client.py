@@ -1,4 +1,4 @@
-"""Claude over the network: the LLM port, with the anthropic SDK. Built and owned by app.py."""
+"""Claude over the network: the LLM port, with the anthropic SDK."""
 
 from __future__ import annotations
 

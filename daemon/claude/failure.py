@@ -1,4 +1,4 @@
-"""What went wrong in a model call, as one word for the journal. Called by client.py."""
+"""What went wrong in a model call, as one word for the journal."""
 
 from __future__ import annotations
 

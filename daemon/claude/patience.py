@@ -1,4 +1,4 @@
-"""How long one waits for the other side of a stream, on a clock that tests can move. Used by client.py."""
+"""How long one waits for the other side of a stream, on a clock that tests can move."""
 
 from __future__ import annotations
 

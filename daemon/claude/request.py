@@ -1,4 +1,4 @@
-"""A working memory as a request to the Messages API. Pure and byte-stable; called by client.py.
+"""A working memory as a request to the Messages API. Pure and byte-stable.
 
 The messages only grow from call to call (DESIGN §6, rule 8), so that the provider's cache hits: what
 changes stands last, as trailing text, and every cache breakpoint stands before it.

@@ -1,4 +1,4 @@
-"""Whether a call that failed is tried again, and when. Called by client.py.
+"""Whether a call that failed is tried again, and when.
 
 The SDK's own retries are off: it obeys a Retry-After of any length, and never retries a broken stream.
 """

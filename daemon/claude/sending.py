@@ -1,4 +1,4 @@
-"""How a request reaches Claude: as the SDK sends it, but for what is the same each time. Used by client.py.
+"""How a request reaches Claude: as the SDK sends it, but for what is the same each time.
 
 The SDK makes URL, headers and timeouts anew for every request, which takes it longer than sending it. Here it
 makes them once; what it made is sent with each body, over the connection that it was given.

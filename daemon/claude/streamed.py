@@ -1,4 +1,4 @@
-"""One try at an answer as it streams in: its text, its tokens, how it ended. Filled and read by client.py."""
+"""One try at an answer as it streams in: its text, its tokens, how it ended."""
 
 from __future__ import annotations
 

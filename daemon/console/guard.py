@@ -1,6 +1,6 @@
 """Who may talk to our port: no foreign Host or Origin, and nobody without the token or a session.
 
-Called once by app.py for the whole application: the console, and the rehearsal's /api/, /v1/ and /link/.
+It stands before the whole application: the console, and the rehearsal's /api/, /v1/ and /link/.
 """
 
 from __future__ import annotations

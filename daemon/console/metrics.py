@@ -1,4 +1,4 @@
-"""`/metrics`: how the daemon fares, in the format that Prometheus and its like scrape. Made by view.py."""
+"""`/metrics`: how the daemon fares, in the format that Prometheus and its like scrape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of the page's overview, mounted by view.py under the guard: `/console/threads`, `…/questions`,
+"""The routes of the page's overview, under the guard: `/console/threads`, `…/questions`,
 `…/questions/{seq}` (to press a button), `…/people`, `…/names` and `…/costs`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The console's routes: the page, its health, and the journal as the page reads it. Mounted by app.py."""
+"""The console's routes: the page, its health, and the journal as the page reads it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def _is_ready() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """What the console shows, handed in by app.py.
+    """What the console shows.
 
     `rebuild` gives a model call's request as the model saw it, and whether its hash agrees with the
     recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",

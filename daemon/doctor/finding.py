@@ -1,4 +1,4 @@
-"""What was found out about one thing that the daemon needs. Made by the checks, shown by doctor and check."""
+"""What was found out about one thing that the daemon needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be true of each entry, as far as the entries before it tell: the rules that `verify.py` applies.
+"""What must be true of each entry, as far as the entries before it tell.
 
 A rule is given the ledger as it was before the entry; it yields whom it concerns, and a plain sentence.
 """

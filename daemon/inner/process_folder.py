@@ -1,4 +1,4 @@
-"""The folder that a process runs in: who lives in it, how it ended, what it wrote. Made by wrapper.py.
+"""The folder that a process runs in: who lives in it, how it ended, what it wrote.
 
 Nothing in it is trusted: the program can reach its own folder. All is read bounded, and plain files only.
 """

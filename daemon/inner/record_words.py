@@ -1,4 +1,4 @@
-"""The words of the records, in the journal's index to find them by. For records.py.
+"""The words of the records, in the journal's index to find them by.
 
 It holds words only: what is shown is read from the journal, and whether it may be is for the records to say.
 Old words of a record that was changed or deleted stay in it, but lead nowhere.

@@ -1,4 +1,4 @@
-"""Which notes the conversations have taken up, and when all is over about one: for notes.py."""
+"""Which notes the conversations have taken up, and when all is over about one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a folder, and nothing outside of it. Walked by folders.py, in a thread of its own.
+"""The files of a folder, and nothing outside of it.
 
 Each file is opened from the folder that holds it, never by a path: no link leads anywhere.
 """

@@ -1,4 +1,4 @@
-"""Whom a name meant when it was written down: names are not unique, and change. For lineage.py."""
+"""Whom a name meant when it was written down: names are not unique, and change."""
 
 from __future__ import annotations
 

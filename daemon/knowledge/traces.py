@@ -1,4 +1,4 @@
-"""Words of somebody that stand somewhere else: in a quotation, a prompt, a result. For lineage.py.
+"""Words of somebody that stand somewhere else: in a quotation, a prompt, a result.
 
 A text is known again by any few words of it in a row. One that is shorter than that, as it is quoted: behind
 the name of whoever said it.

@@ -1,4 +1,4 @@
-"""Actions, what they come to, and how a chosen one is carried out. For daemon/ism.py."""
+"""Actions, what they come to, and how a chosen one is carried out."""
 
 from __future__ import annotations
 

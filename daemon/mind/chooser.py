@@ -1,4 +1,4 @@
-"""Who chooses in a run: what it is shown, and what it is asked between its choices. For daemon/ism.py."""
+"""Who chooses in a run: what it is shown, and what it is asked between its choices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an answer stands in code, as far as it is known while it comes. Made by scanner.py."""
+"""What of an answer stands in code, as far as it is known while it comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is open in an answer while it is read, and the texts that grow in it. For sections.py."""
+"""What is open in an answer while it is read, and the texts that grow in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections that a model writes as headings: `**Aside:**`, `## Say`. Read by character, for scanner.py."""
+"""Sections that a model writes as headings: `**Aside:**`, `## Say`. Read by character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The marks in an answer: our tags, and those by which models fence off their thoughts. For scanner.py."""
+"""The marks in an answer: our tags, and those by which models fence off their thoughts."""
 
 from __future__ import annotations
 

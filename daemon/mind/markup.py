@@ -1,6 +1,6 @@
 """The tags in a whole text that count as tags: not those in code, in a quotation or in a comment.
 
-For payloads.py. Speech, which is read while it comes, and where our tags count in code, too, has scanner.py.
+Not for speech, which is read while it comes, and where our tags count in code, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is met for the first time. Asked by the processes that greet."""
+"""Who is met for the first time."""
 
 from __future__ import annotations
 

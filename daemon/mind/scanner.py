@@ -1,4 +1,4 @@
-"""Finds the marks in an answer as it comes: for sections.py.
+"""Finds the marks in an answer as it comes.
 
 A state machine: each character is read once, and only what may yet become a mark is kept back.
 """

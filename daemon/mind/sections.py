@@ -1,4 +1,4 @@
-"""The one gate: what of a model's answer may be read by anybody. Used by whatever takes an answer.
+"""The one gate: what of a model's answer may be read by anybody.
 
 Private until proven spoken: what stands in a private section, in none, or in a thought of another model's
 kind is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that

@@ -1,4 +1,4 @@
-"""Text as XML has it: the characters that it knows, entities, the attributes of a tag. For payloads.py."""
+"""Text as XML has it: the characters that it knows, entities, the attributes of a tag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who can read a channel, written down when that changes: before what its new readers read. For the inbox.
+"""Who can read a channel, written down when that changes: before what its new readers read.
 
 Knowledge folds it: what may be known elsewhere depends on who could read it.
 """

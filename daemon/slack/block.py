@@ -1,4 +1,4 @@
-"""What a page of Markdown is in the middle of where it ends: a code fence, or a table. Pure; for pages.py."""
+"""What a page of Markdown is in the middle of where it ends: a code fence, or a table. Pure."""
 
 from __future__ import annotations
 

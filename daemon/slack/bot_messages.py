@@ -1,4 +1,4 @@
-"""Messages of other bots that may grow: each is taken once, when it is whole. For the inbox.
+"""Messages of other bots that may grow: each is taken once, when it is whole.
 
 Slack tells other apps of the first piece of a stream and of its end, and what is posted whole looks like the
 first piece of what will be rewritten. So each is noted before its ack, and looked up when it was still for

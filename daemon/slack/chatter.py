@@ -1,4 +1,4 @@
-"""What the soul reads and takes no part in, kept for its inner life: chatter, and reactions. For the inbox.
+"""What the soul reads and takes no part in, kept for its inner life: chatter, and reactions.
 
 It stands in the thread of its channel, which no conversation reads: nothing that is noticed is known, so that
 whoever calls the soul later finds it like all that it has not heard. None of it wakes anyone.

@@ -1,4 +1,4 @@
-"""Where in a Markdown text its code is: fences, and spans within a line. Pure; for quiet.py.
+"""Where in a Markdown text its code is: fences, and spans within a line. Pure.
 
 Where readers of Markdown differ it is no code: a span over two lines, or over two cells of a table.
 """

@@ -1,6 +1,6 @@
 """Entities of HTML in what is said: outside of code each reaches people as the character that it stands for.
 
-Pure; for quiet.py. What becomes a character makes no code and no row of a table.
+Pure. What becomes a character makes no code and no row of a table.
 """
 
 from __future__ import annotations

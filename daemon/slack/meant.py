@@ -1,5 +1,5 @@
 """For which conversation something is meant that is said at the top of a DM: one that waits for just that is
-older than the one that it would begin. For the inbox.
+older than the one that it would begin.
 """
 
 from __future__ import annotations

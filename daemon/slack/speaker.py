@@ -1,4 +1,4 @@
-"""The soul's voice in Slack: the Speaker port. Called by turns only.
+"""The soul's voice in Slack: the Speaker port.
 
 A speech's key is hashed into its message's metadata: `Posted.key == digest(key)`.
 """

@@ -1,4 +1,4 @@
-"""A stop that is no message: 🛑 on one, or Slack's Stop button. Whom it stops, and who may. For the inbox.
+"""A stop that is no message: 🛑 on one, or Slack's Stop button. Whom it stops, and who may.
 
 All of it is read in the journal: a stop waits for no answer of Slack's.
 """

@@ -1,4 +1,4 @@
-"""The Slack surface as one thing with a lifetime: Bolt, the inbox, the voice. Made by app.py."""
+"""The Slack surface as one thing with a lifetime: Bolt, the inbox, the voice."""
 
 from __future__ import annotations
 

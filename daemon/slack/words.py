@@ -1,4 +1,4 @@
-"""Words that are no message but a command: `!help`, and stop in many languages. Pure; for the inbox.
+"""Words that are no message but a command: `!help`, and stop in many languages. Pure.
 
 Only a text that says nothing else is one: "don't stop" and "stop at five o'clock" go to the model.
 """

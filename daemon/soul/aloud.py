@@ -1,4 +1,4 @@
-"""What the others have heard of an execution that waits, as it will keep it itself. Asked by turn.py."""
+"""What the others have heard of an execution that waits, as it will keep it itself."""
 
 from __future__ import annotations
 

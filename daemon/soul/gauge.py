@@ -1,6 +1,6 @@
 """Which bound stands in the way of another call: of the turn, its thread, a person's day, or the day.
 
-Counted from the journal; asked by turn.py before each call of a run, which records what it says.
+Counted from the journal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A tree of readings: what all of them share, and the calls that their cells ask for. For node.py."""
+"""A tree of readings: what all of them share, and the calls that their cells ask for."""
 
 from __future__ import annotations
 

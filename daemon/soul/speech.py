@@ -1,6 +1,6 @@
 """What is said at one place of an execution: one message, or several where it is long or takes long.
 
-Made by the turn. See "Speech" in docs/ARCHITECTURE.md.
+See "Speech" in docs/ARCHITECTURE.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What model calls have used, and which bound that reaches: values and pure folds.
-
-Called by budget.py (for a day) and gauge.py (for an execution and a thread).
-"""
+"""What model calls have used, and which bound that reaches: values and pure folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One message of a speech: intent, perhaps a stream, receipt. Made by speech.py.
+"""One message of a speech: intent, perhaps a stream, receipt.
 
 Only the root thread's turn speaks in a conversation. It streams one message at a time, so an orphan without
 a key can be adopted; its parallel contexts never stream, and know each message of theirs by its key.

@@ -1,6 +1,6 @@
 """What a request asks for, read as any model would read it: sections, choices, who said what.
 
-Called by script.py. Nothing here knows whose prompts these are.
+Nothing here knows whose prompts these are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`/v1/models`: which models there are; and how the API says no. Used by the understudy."""
+"""`/v1/models`: which models there are; and how the API says no."""
 
 from __future__ import annotations
 

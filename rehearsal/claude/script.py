@@ -1,6 +1,6 @@
 """The honest script: an answer in the form that was asked for, by rules alone.
 
-Called by understudy.py when no reply is queued. Pure: the same request gets the same answer.
+Pure: the same request gets the same answer.
 Try "Compare tea, coffee and mate. Think it through.", or drop a long text into a message, and ask how often a
 word stands in it.
 """

@@ -1,6 +1,6 @@
 """What a person wants thought through: to count, to compare, to list, or just to think; and its parts.
 
-Read from their words alone, in English or German. Called by script.py and deliberating.py.
+Read from their words alone, in English or German.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A window: how servers refuse what is too long for it, each in its own words. Used by the understudy."""
+"""A window: how servers refuse what is too long for it, each in its own words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One answer in Anthropic's wire format, as a stream of server-sent events or as one JSON message.
-
-Called by understudy.py.
-"""
+"""One answer in Anthropic's wire format, as a stream of server-sent events or as one JSON message."""
 
 from __future__ import annotations
 
