@@ -28,7 +28,7 @@ from daemon.inner.reflex import (
 from daemon.kinds import Ticked
 from daemon.limits import DAY
 from daemon.mind.wording import WORDING, fill
-from tests.texts import WORDS
+from tests.texts import path_of
 
 SAID = "I read note 5 about tea. I shall ask Alice tomorrow which tea she means, and write it down."
 REWORDED = "I read note 5 about tea. I will ask Alice later which tea she means, and write it down."
@@ -62,7 +62,7 @@ def asks(name: str, history: Sequence[Attempted] = (), around: Around = AROUND) 
     """What a strategy changes, and what the next tick is told by it."""
     [strategy] = [one for one in LADDER if one.name == name]
     changed = effect(strategy, history, around)
-    return changed, fill((WORDS / f"{changed.advice}.md").read_text(encoding="utf-8"), **changed.words)
+    return changed, fill(path_of(changed.advice).read_text(encoding="utf-8"), **changed.words)
 
 
 # Is there anything new?
@@ -145,7 +145,7 @@ def test_novelty_is_a_share(answer: str, before: str) -> None:
 
 
 def test_a_model_is_asked_without_any_context() -> None:
-    text = fill((WORDS / f"{COMPARE}.md").read_text(encoding="utf-8"), before=SAID, now=REWORDED)
+    text = fill(path_of(COMPARE).read_text(encoding="utf-8"), before=SAID, now=REWORDED)
     assert SAID in text
     assert REWORDED in text
     assert '{"new": true or false' in text
