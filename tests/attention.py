@@ -1,8 +1,4 @@
-"""How a test waits for something that no event tells of: it looks again whenever anything has stirred.
-
-Whatever moves in an event loop comes through its selector: bytes on a socket, a word from another thread, a
-timer. So a test need not ask again and again, which takes the core from the program that it waits for.
-"""
+"""How a test waits for something that no event tells of: it looks again whenever anything has stirred."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ def test_what_closes_a_kind_or_is_its_receipt_is_known() -> None:
 
 
 def test_a_request_hash_goes_also_where_the_call_stays() -> None:
-    """It is made of all that the model was told."""
     kinds = with_engine_kinds(SOUL_KINDS)
     call = ModelCall(
         name="talk",

@@ -1,7 +1,4 @@
-"""The house has one direction: a room imports only from rooms below it, and importing does nothing.
-
-The rooms are those of docs/ARCHITECTURE.md; a new one takes its place in ROOMS.
-"""
+"""The house has one direction: a room imports only from rooms below it, and importing does nothing."""
 
 from __future__ import annotations
 

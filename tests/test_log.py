@@ -70,7 +70,6 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_whoever_complains_in_words_that_do_not_fit_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """As with every handler of logging: the fault of a line is no fault of whatever wrote it."""
     log = Log()
     log.logger.warning("%d connections", "many")
     log.logger.warning("all is well")

@@ -79,7 +79,6 @@ def test_a_server_elsewhere_needs_a_key(url: str) -> None:
 
 
 def test_a_key_alone_asks_nobody() -> None:
-    """Many machines have one in their environment, for other programs."""
     assert Settings.from_env({"OPENAI_API_KEY": "sk-four"}).claude == "rehearsed"
     assert Settings.from_env(KEY | {"OPENAI_API_KEY": "sk-four"}).model_url == ""
 
@@ -418,7 +417,6 @@ def test_a_file_that_cannot_be_read_is_a_complaint(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_a_secret_in_two_lines_is_named_at_once(key: str, begin: str) -> None:
-    """Each request would fail at it, as if nobody could be reached."""
     [line] = complaints({**SLACK, **KEY, key: f"{begin}\nsecond"})
     assert line.startswith(f"{key} holds a line break")
     assert "second" not in line

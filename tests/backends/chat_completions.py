@@ -1,8 +1,4 @@
-"""A server of chat completions, as OpenAI and those who speak as OpenAI does behave, at `/v1`.
-
-Behind it stands an understudy: a request becomes one of the Messages API, and its answer, its errors and its
-breaks become those of chat completions. What it cannot play a test sends by itself (`queue`).
-"""
+"""A server of chat completions, as OpenAI and those who speak as OpenAI does behave, at `/v1`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A fake of llama-server (llama.cpp) on a loopback port: slow, with comments in the silence.
-
-As the real one: a comment every 30 s, no event before the prompt is read, no schema on /v1/messages, a 400
-for a prompt beyond the window, no look-up of a model by name.
-"""
+"""A fake of llama-server (llama.cpp) on a loopback port: slow, with comments in the silence."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A server whose model answers as weak models do, in one of many ways, behind the Messages API.
-
-It takes what llama-server takes (any name, a request that ends with an assistant's words) and ignores what
-that ignores: a schema, and where it is told to, `max_tokens` and `stop_sequences`.
-"""
+"""A server whose model answers as weak models do, in one of many ways, behind the Messages API."""
 
 from __future__ import annotations
 

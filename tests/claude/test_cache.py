@@ -38,7 +38,6 @@ async def turn(claude: Claude, memory: WorkingMemory, note: str) -> tuple[Workin
 
 
 async def test_a_conversation_is_paid_once(claude: Claude) -> None:
-    """Each turn reads what the one before wrote, writes what is new, and pays fully for the note alone."""
     memory, first = await turn(claude, begun(), "It is noon.")
     memory, second = await turn(claude, memory.with_memory(user("Alice: how are you?")), "It is one.")
     memory, third = await turn(claude, memory.with_memory(user("Alice: and now?")), "It is two.")
@@ -51,7 +50,6 @@ async def test_a_conversation_is_paid_once(claude: Claude) -> None:
 
 
 async def test_a_burst_longer_than_the_lookback_still_hits(claude: Claude) -> None:
-    """The breakpoint where the previous call ended makes it sure."""
     memory, first = await turn(claude, begun(), "now")
     burst = memory.with_memory(*(user(f"Bob: message {n}") for n in range(40)))
     _, second = await turn(claude, burst, "now")
@@ -103,7 +101,6 @@ async def test_too_little_is_not_cached(sdk: AsyncAnthropic) -> None:
 
 
 async def test_the_automatic_breakpoint_lands_on_the_last_block(sdk: AsyncAnthropic) -> None:
-    """Which is why our client never uses it: the note at the end differs each time, and nothing hits."""
     for note in ("noon", "one"):
         usage = await ask(sdk, {"text": CHARACTER}, {"text": note}, cache_control={"type": "ephemeral"})
         assert (usage.input, usage.cache_read) == (0, 0)
@@ -175,7 +172,6 @@ OBSERVED = {
 async def test_a_round_of_a_run_pays_for_what_was_added_and_no_more(
     claude: Claude, observed: list[Memory]
 ) -> None:
-    """Each reads all that the one before read and wrote; only the question is paid fully, each time alike."""
     usages = await rounds(claude, [observed] * 9)
     for before, after in pairwise(usages):
         assert after.cache_read == before.cache_read + before.cache_write

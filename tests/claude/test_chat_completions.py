@@ -91,7 +91,6 @@ async def test_a_request_is_translated(gpt: Claude, server: ChatServer) -> None:
 
 
 async def test_what_only_claude_knows_is_left_out(build: Build, server: ChatServer) -> None:
-    """Behind a gateway a listed model is asked as every other one is."""
     claude = await build(
         api=ChatCompletions(base_url=server.url, api_key=KEY), models={"speak": "claude-haiku-5-5"}
     )
@@ -340,7 +339,6 @@ async def test_thoughts_in_parts_are_no_text(gpt: Claude, server: ChatServer) ->
 async def test_a_model_that_thinks_gets_room_for_it_and_is_not_stopped_in_a_thought(
     gpt: Claude, server: ChatServer, understudy: Understudy
 ) -> None:
-    """The first answer was all thought: it is asked again, at once, and only the first time."""
     thought = chunk({"reasoning_content": "Hm. " * 50})
     server.queue(thought, chunk({}, "length"), usage(10, 60))
     understudy.say("Hello.")
@@ -629,7 +627,6 @@ async def test_an_error_in_the_stream_is_a_word(
 
 
 async def test_a_redirect_is_not_followed(gpt: Claude, server: ChatServer) -> None:
-    """It would lead private words to an address that nobody has set."""
     server.quirks.add("redirects")
     reply = await ask(gpt)
     assert (reply.failure, reply.tries) == ("unreachable", 3)

@@ -154,7 +154,6 @@ async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(clau
     "script", ["x", "Is this in English, as most of it is?", "你好世界", "🙂🙃", "שלום עולם"]
 )
 async def test_the_reserve_covers_any_script(claude: Claude, script: str) -> None:
-    """At two bytes to a token, what is reserved for a prompt grows with its bytes, for each try."""
     long = MEMORY.with_memory(Memory(role="user", content=script * 1_000))
     more = reserved(claude, long) - reserved(claude, MEMORY)
     assert more >= TRIES * len(script.encode()) * 1_000 / 2 * 2.5e-6
@@ -179,7 +178,6 @@ async def test_each_request_has_the_headers_that_the_sdk_gives_its_own(build: Bu
 
 
 async def test_other_headers_are_sent_along(build: Build) -> None:
-    """A proxy that reads only the old header gets the key there; ours take the place of the SDK's."""
     without = await build(headers={"Authorization": "Bearer"})
     assert (await ask(without)).failure == "unauthorized"
     other = await build(headers={"Authorization": "Bearer", "X-Api-Key": "other"})

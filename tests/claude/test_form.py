@@ -45,7 +45,6 @@ async def test_it_is_asked_again_without_one_and_so_ever_after(
 
 
 async def test_what_is_hashed_is_what_was_asked_for(claude: Claude, understudy: Understudy) -> None:
-    """So a replay finds the same request, whichever backend the new process has met."""
     before = digest(claude.request(MEMORY, "speak", SCHEMA))
     understudy.fail(*BAD)
     await ask(claude, schema=SCHEMA)
@@ -55,7 +54,6 @@ async def test_what_is_hashed_is_what_was_asked_for(claude: Claude, understudy: 
 async def test_what_is_wrong_with_something_else_is_not_laid_to_the_schema(
     claude: Claude, understudy: Understudy
 ) -> None:
-    """A prompt that is too long, an account without money: a 400 with and without the schema."""
     understudy.fail(*BAD)
     understudy.fail(*BAD)
     reply = await ask(claude, schema=SCHEMA)

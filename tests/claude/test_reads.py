@@ -193,7 +193,6 @@ def test_what_its_program_could_not_do_it_says(monty: Monty) -> None:
 
 
 def test_a_short_text_it_sees_itself() -> None:
-    """Several files stand one after the other; a heading in one of them is no file."""
     text = f"plan.txt:\n{TIMETABLE}\n\nmy notes.md:\nNote:\n\nBoats:\na ferry"
     asked = f"Answer.\n\n<text>\n{text}\n</text>\n\n<question>\nDoes it mention ferries?\n</question>"
     told = answer({"messages": [{"role": "user", "content": asked}]})

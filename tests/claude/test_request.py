@@ -62,7 +62,6 @@ def marked(asked: dict[str, Any]) -> list[str]:
 def test_the_prompt_only_grows(
     before: list[Memory], more: list[Memory], now: str, then: str, spec: Model
 ) -> None:
-    """Rule 8: what the second call sends begins with what the first one sent, but for its trailing text."""
     first = request(working_memory(before).with_region("instruction", now), spec)
     second = request(working_memory([*before, *more]).with_region("instruction", then), spec)
     kept = [memory for memory in before if memory.content.strip()]
@@ -73,7 +72,6 @@ def test_the_prompt_only_grows(
 
 @given(st.lists(lasting), st.text(), specs)
 def test_the_api_takes_whatever_is_remembered(memories: list[Memory], trailing: str, spec: Model) -> None:
-    """Roles alternate, a user begins and ends, no text is empty, at most four breakpoints."""
     asked = request(working_memory([CORE, *memories]).with_region("time", trailing), spec)
     roles = [message["role"] for message in asked["messages"]]
     assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
@@ -123,7 +121,6 @@ def test_each_model_is_asked_in_its_own_way() -> None:
 
 
 def test_a_choice_is_held_to_its_schema_where_the_model_can_be() -> None:
-    """As it was given, in every byte: another schema, and the cached messages are read anew."""
     for spec in KNOWN:
         asked = request(remembered(user("hi")), spec, SCHEMA)
         assert asked["output_config"] == {
@@ -151,6 +148,5 @@ def test_an_unknown_model_is_asked_plainly() -> None:
 
 
 def test_a_request_is_made_without_the_sdk() -> None:
-    """Which takes most of a second to import; only the client needs it."""
     code = "import sys, daemon.claude.request; sys.exit('anthropic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -78,7 +78,6 @@ def test_it_says_so_once() -> None:
 
 
 def test_it_keeps_what_it_is_told_and_tells_it_again() -> None:
-    """In the words of whoever said it, turned round; what is noted counts as well as what was said here."""
     words = "I am allergic to nuts. I like my tea strong!"
     first = answer(body(said("Alice", words)))
     got = sections(first)
@@ -93,7 +92,6 @@ def test_it_keeps_what_it_is_told_and_tells_it_again() -> None:
 
 
 def test_a_scrap_of_the_instructions_is_no_section() -> None:
-    """A tag that the instructions only speak of is not asked for."""
     system = "A long conversation begins with `<context-cleared>…</context-cleared>`: your own summary."
     think = "Think about this by yourself; nobody else reads it."
     thought = answer({**body(said("Alice", "Why is it late?"), form=think), "system": system})
@@ -171,7 +169,6 @@ def test_nothing_was_said() -> None:
 
 @given(st.text(alphabet=st.sampled_from("<>/lineay \n"), max_size=40))
 def test_no_words_break_out_of_their_section(words: str) -> None:
-    """What a person types is quoted in the line; it never ends it or opens another."""
     got = answer(body(said("Alice", words)))
     assert re.findall(r"</?\w+>", got) == [f"<{slash}{n}>" for n in sections(got) for slash in ("", "/")]
 

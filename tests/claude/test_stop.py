@@ -81,7 +81,6 @@ async def test_an_answer_is_broken_off_in_the_middle(call: Call, wire: Wire) -> 
 
 
 async def test_an_answer_that_has_not_begun_is_paid_for_too(call: Call) -> None:
-    """The server has the prompt, and never said how many tokens it counts."""
     await call.closed()
     reply = await call.task
     assert (reply.outcome, reply.text) == ("cancelled", "")
@@ -89,7 +88,6 @@ async def test_an_answer_that_has_not_begun_is_paid_for_too(call: Call) -> None:
 
 
 async def test_whoever_listens_slowly_does_not_keep_the_connection(call: Call, wire: Wire) -> None:
-    """What Slack is being told is not cut off in the middle, but the model stops at once."""
     call.slow = asyncio.Event()
     wire.send(START, delta("one"), delta("two"))
     await until(lambda: call.heard)
@@ -114,7 +112,6 @@ async def test_a_pause_between_two_tries_ends(
 
 
 async def test_an_answer_that_was_whole_stays_whole(call: Call, wire: Wire, clock: HastyClock) -> None:
-    """Stopped between its last word and the end of the stream."""
     wire.send(START, delta("All of it."))
     await until(lambda: call.heard)
     looks = clock.looks

@@ -117,7 +117,6 @@ async def test_a_mistake_in_what_is_queued_is_said(url: str) -> None:
 async def test_it_does_not_mind_who_leaves(
     sdk: AsyncAnthropic, understudy: Understudy, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A daemon that is killed in the middle of an answer leaves no complaint behind."""
     understudy.say("too late", delay=1.0)
     async with await sdk.messages.create(**ASKED, stream=True) as events:
         await anext(events)
@@ -129,7 +128,6 @@ async def test_it_does_not_mind_who_leaves(
 
 @SOAK
 async def test_a_prompt_may_be_long(sdk: AsyncAnthropic) -> None:
-    """Longer than what aiohttp takes by default."""
     assert await text(sdk, messages=[{"role": "user", "content": "word " * 400_000}])
 
 

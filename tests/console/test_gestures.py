@@ -223,7 +223,6 @@ async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing
 
 @SOAK
 async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(tmp_path: Path, browser: Browsing) -> None:
-    """A question for leave shortens what is long, and leads here."""
     async with desk(tmp_path) as here, browser() as chromium:
         middle = "x" * 900 + " and delete the harbour " + "y" * 900
         chosen = choice("It is asked for.", {"name": "Publish", "args": {"text": middle}})

@@ -22,7 +22,6 @@ async def test_a_local_name_with_any_port_is_let_in(tmp_path: Path, host: str) -
     "host", ["evil.example", "evil.example:8765", "localhost.evil.example", "127.0.0.1.nip.io", "[", ""]
 )
 async def test_a_foreign_host_is_refused_also_on_loopback(tmp_path: Path, host: str) -> None:
-    """DNS rebinding: another site's name that points here."""
     async with (
         console(tmp_path) as site,
         site.http.get(f"{site.url}/console/state", headers={"Host": host}) as answer,
@@ -42,7 +41,6 @@ async def test_a_foreign_host_is_refused_also_on_loopback(tmp_path: Path, host: 
     ],
 )
 async def test_another_web_page_is_refused(tmp_path: Path, headers: dict[str, str]) -> None:
-    """The last two are what a browser sends for a picture or a request without Origin."""
     async with (
         console(tmp_path) as site,
         site.http.get(f"{site.url}/console/state", headers=headers) as answer,
@@ -138,7 +136,6 @@ async def test_a_token_may_hold_any_bytes_and_is_only_wrong(tmp_path: Path) -> N
 
 
 async def test_the_former_cookie_lets_nobody_in_and_is_taken_away(tmp_path: Path) -> None:
-    """It held the token itself, and a browser sends it to every port of this machine."""
     former = {"Cookie": f"other=1; console_token={TOKEN}"}
     async with console(tmp_path, token=TOKEN) as site:
         for path, status in (("/", 200), ("/console/state", 401)):
@@ -175,7 +172,6 @@ async def test_bound_elsewhere_any_host_is_good_with_the_token(tmp_path: Path) -
 async def test_behind_a_proxy_the_page_is_where_its_owner_says(
     tmp_path: Path, host: str, named: bool
 ) -> None:
-    """It passes on its own name as the host, or names us."""
     async with console(tmp_path, token=TOKEN, page="https://soul.example/") as site:
         for origin, own in (("https://soul.example", True), ("https://evil.example", False), ("null", False)):
             sent = {"Host": host, "Origin": origin}

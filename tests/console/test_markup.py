@@ -109,7 +109,6 @@ async def test_a_table_of_markdown_is_laid_out(tmp_path: Path, browser: Browsing
 
 @SOAK
 async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path, browser: Browsing) -> None:
-    """No pattern of the page may take more than linear time."""
     async with console(tmp_path) as site, browser() as chromium:
         page = await chromium.new_page()
         await page.goto(f"{site.url}/healthz")

@@ -52,7 +52,6 @@ async def test_reply_leads_to_where_one_writes(tmp_path: Path, browser: Browsing
 async def test_a_button_beneath_the_open_thread_stays_under_the_mouse(
     tmp_path: Path, browser: Browsing
 ) -> None:
-    """The thread above closes as this one opens, and what stands beneath it moves up."""
     async with desk(tmp_path) as here, browser() as chromium:
         first = await begun(here, "The first.")
         await question(here)

@@ -186,7 +186,6 @@ async def test_a_page_of_a_thread_is_told_without_what_is_damaged(tmp_path: Path
 
 
 async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(tmp_path: Path) -> None:
-    """The words are read, then forgotten, then handed out: what is handed out was read anew."""
     async with console(tmp_path) as site:
         entry, _ = await site.journal.append("sess-00000001", message("a secret"), key="msg:1")
         reads, go_on = asyncio.Event(), threading.Event()

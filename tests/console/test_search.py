@@ -104,7 +104,6 @@ async def test_no_words_are_a_plain_sentence(tmp_path: Path) -> None:
 
 @given(st.text(min_size=1, max_size=8))
 def test_a_pattern_is_like_every_body_with_the_word(text: str) -> None:
-    """What SQLite would not give, nobody looks at."""
     with closing(sqlite3.connect(":memory:")) as db:
         for word in words_in(text):
             for written in (word, word.upper(), word.title(), word.lower()):

@@ -70,7 +70,6 @@ async def test_a_place_that_is_no_number_is_a_plain_sentence(tmp_path: Path) -> 
 
 
 async def test_the_server_ends_while_a_page_is_open(tmp_path: Path) -> None:
-    """Else a stop of the daemon would wait for the page."""
     async with asyncio.timeout(PATIENCE):
         async with console(tmp_path) as site:
             stream = await site.http.get(f"{site.url}/console/journal")
@@ -155,7 +154,6 @@ async def test_health_is_told_by_the_status(tmp_path: Path) -> None:
 
 
 async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
-    """No build step, and nothing inline: what the page's policy forbids must not be in it."""
     async with console(tmp_path) as site:
         async with site.http.get(f"{site.url}/") as answer:
             page = await answer.text()

@@ -53,7 +53,6 @@ async def test_a_link_opens_one_session_once(tmp_path: Path) -> None:
 
 
 async def test_a_link_that_is_only_looked_at_is_not_used_up(tmp_path: Path) -> None:
-    """A chat that shows a preview of it, or a browser that reads ahead."""
     async with console(tmp_path, token=TOKEN) as site:
         link = site.credentials.link()
         for ask in (site.http.get, site.http.head):

@@ -85,7 +85,6 @@ async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
 
 
 async def test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent(tmp_path: Path) -> None:
-    """It was read with others, and then forgotten; another reader has come meanwhile."""
     async with console(tmp_path) as site:
         await site.remember("first")
         secret, _ = await site.journal.append("sess-00000001", message("a secret"), key="msg:2")

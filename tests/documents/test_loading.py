@@ -281,7 +281,6 @@ def test_a_text_comes_back_as_it_was_written(text: str, encoding: str, end: str)
 
 
 def test_all_count_the_same_lines() -> None:
-    """An editor, `splitlines`, and `split`."""
     found = read("a.txt", "a\x0bb\x0cc\x1dd\x85e\u2028f\u2029\r\ng".encode())
     assert found.text == "a b c d e f \ng"
     assert found.lines == len(found.text.splitlines()) == 2

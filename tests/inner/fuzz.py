@@ -1,7 +1,4 @@
-"""A fuzz of the grammar of commands: answers of whatever a model might write, in any order.
-
-`python -m tests.inner.fuzz 100000` tries so many; a small share of it runs with the tests.
-"""
+"""A fuzz of the grammar of commands: answers of whatever a model might write, in any order."""
 
 from __future__ import annotations
 

@@ -306,7 +306,6 @@ def test_an_object_without_its_end_takes_no_other_with_it() -> None:
 
 
 def test_what_is_too_deep_is_told_so_whether_or_not_it_is_broken() -> None:
-    """How deep the parser itself can go depends on where it is called: nothing read may depend on it."""
     for deep in ("[" * 30, "[" * 30 + "x", "[" * 30 + "]" * 30, "[" * 99_999):
         assert "nested too deeply" in fault(f'{{"type": "notes.list", "args": {deep}}}').what
 
@@ -387,7 +386,6 @@ def test_what_is_longer_than_is_read_is_cut_with_a_visible_fault() -> None:
 
 
 def test_a_string_is_told_apart_from_what_stands_around_it() -> None:
-    """What a string holds is never looked at for commands, brackets or marks."""
     text = '# End of commands } ] { "type": "notes.list" ``` \\" # Commands:'
     [one] = reading(section(json.dumps({"type": "diary.add", "args": {"text": text}}))).commands
     assert one.args == Entry(text=text)

@@ -90,7 +90,6 @@ BEFORE = ["", "# Commands:\n", "```json\n", '# Commands:\n{"type":"notes.read","
 
 @pytest.mark.parametrize("before", shared(BEFORE, 3))
 def test_an_answer_takes_as_long_as_it_is(before: str) -> None:
-    """Four times the text takes four times as long, and a little more; a square would take sixteen times."""
     for piece in HOSTILE:
         text = before + piece * (60_000 // len(piece))
         assert any(taken(text) < 8 * taken(text[:15_000]) + 0.05 for _ in range(3)), piece

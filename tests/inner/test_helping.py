@@ -114,7 +114,6 @@ def test_the_page_that_is_kept_is_that_of_the_registry() -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_command_takes_what_it_names_and_nothing_else(name: str) -> None:
-    """Else an argument that is misspelt would be dropped in silence."""
     for one in EVERY[name].commands:
         for model in models(one.args.model_json_schema()) if one.args else ():
             assert model.get("additionalProperties") is not None, f"{one.name} needs extra='forbid'"

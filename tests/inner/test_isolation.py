@@ -1,8 +1,4 @@
-"""How processes are kept apart where there is a bwrap, whether it works, and what the doctor says of it.
-
-The programs that stand in for bwrap here show what it is asked; what the real one does is tested where it is
-(test_supervising.py).
-"""
+"""How processes are kept apart where there is a bwrap, whether it works, and what the doctor says of it."""
 
 from __future__ import annotations
 
@@ -84,7 +80,6 @@ def test_the_words_of_a_program_are_no_options_of_it() -> None:
 
 
 def test_nothing_of_the_soul_is_seen_by_them_and_all_else_is(tmp_path: Path) -> None:
-    """A journal that is made anew while it runs is in no list: the folder has to be empty."""
     for name in ("journal.db", "journal.db-wal", "journal.index.db", "backup.db.part"):
         (tmp_path / name).touch()
     for folder in ("reads", "processes", "scripts"):

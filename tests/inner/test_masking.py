@@ -67,7 +67,6 @@ def test_what_does_something_is_gone() -> None:
 
 @pytest.mark.parametrize("secret", [OURS, *SECRETS])
 def test_no_cut_leaves_half_a_secret(secret: str) -> None:
-    """The secret is moved over both places where something is left out, character by character."""
     most = 80
     for before in range(200):
         text = "." * before + " " + secret + " " + "." * 200
@@ -79,7 +78,6 @@ def test_no_cut_leaves_half_a_secret(secret: str) -> None:
 
 @pytest.mark.parametrize("secret", [*SECRETS])
 def test_nor_does_what_was_never_kept(secret: str) -> None:
-    """The middle of a very long output is gone before anybody has looked for secrets."""
     half = len(secret) // 2
     head, tail = f"all is well {secret[:half]}", f"{secret[half:]} all was well"
     said = shown(Written(head=head.encode(), tail=tail.encode(), lost=10), [OURS], 4_000, "f")
@@ -97,7 +95,6 @@ def test_long_words_without_an_end_are_cut() -> None:
     "unit", ["eyJ", " eyJaaaaaaa.", "://a:", "-----BEGIN PRIVATE KEY-----", "\x1b]", "-"]
 )
 def test_it_takes_no_time_to_speak_of(unit: str) -> None:
-    """A program may write what it likes."""
     began = time.process_time()
     masked(harmless(unit.encode() * (2_000_000 // len(unit))), ["secret"])
     masked_end(unit * 10_000, ())

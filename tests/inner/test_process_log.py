@@ -135,7 +135,6 @@ async def test_a_process_from_its_start_until_it_is_cleaned_up(life: Life) -> No
 
 
 async def test_what_is_not_dealt_with_stays(life: Life) -> None:
-    """Closing is a command, never done by itself, and one that was refused closes nothing."""
     runs = id_in(await life.do("process.start", name="date"))
     ended = id_in(await life.do("process.start", name="date"))
     await life.end(ended)
@@ -163,7 +162,6 @@ async def test_what_cannot_be_done_is_refused(life: Life, name: str, args: dict[
 async def test_a_mark_that_names_nothing_that_has_ended_changes_nothing(
     life: Life, args: dict[str, Any]
 ) -> None:
-    """A later version may have written it."""
     id = id_in(await life.do("process.start", name="date"))
     assert id == 1
     ran = CommandRan(tick=2, cmd_id="c", name="process.mark", args=args)
@@ -263,7 +261,6 @@ async def test_a_branch_that_is_forgotten_is_in_the_log_no_more(life: Life) -> N
 
 
 async def test_it_is_what_it_was_whenever_that_is_asked(life: Life) -> None:
-    """As of the begin of a tick; and from the start it comes to the same."""
     ids = [id_in(await life.do("process.start", name="date")) for _ in range(3)]
     before = life.workshop.journal.last() + 1
     await life.end(ids[0])

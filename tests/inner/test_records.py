@@ -302,7 +302,6 @@ async def test_words_of_any_script_are_found(soul: Keeper) -> None:
 
 
 async def test_what_was_blanked_is_gone_with_its_words(soul: Keeper) -> None:
-    """As `!forget` leaves it: the command stands, without arguments."""
     fox = await soul.add("concepts.add", name="Fox", description="red")
     await soul.office.write(INNER, CommandRan(tick=1, cmd_id="a", name="diary.add"))
     await soul.office.write(INNER, CommandRan(tick=1, cmd_id="b", name="links.add"))

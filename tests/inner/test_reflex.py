@@ -184,7 +184,6 @@ def test_of_those_as_dear_as_each_other_the_one_is_tried_that_worked() -> None:
 
 
 def test_no_source_is_all_that_it_listens_to() -> None:
-    """However well it works: after its share of the last attempts another one has its turn."""
     came = walked(AROUND, [False, True] * 4)
     assert came[1::2] == ["flashback"] * 3 + ["switch"]
 

@@ -50,7 +50,6 @@ async def test_each_end_has_its_status(workshop: Workshop, script: str, status: 
 
 @SOAK
 async def test_one_that_takes_too_long_is_ended_with_all_that_it_started(workshop: Workshop) -> None:
-    """One of them leaves its group and its session, and all ignore what is asked of them."""
     script = (
         "mkfifo held; exec 3<>held; trap '' TERM; echo begun;"
         " (setsid sh -c 'while :; do sleep 1; done') & (while :; do sleep 1; done)"
@@ -75,7 +74,6 @@ def is_held(folder: Path) -> bool:
 
 
 async def test_what_it_leaves_behind_ends_with_it(workshop: Workshop) -> None:
-    """It would hold the output open for ever, and run on without a bound."""
     leaves = "setsid sh -c 'touch on; sleep 100' & while [ ! -e on ]; do sleep 0.01; done"
     ended = await workshop.run(shell(f"mkfifo held; exec 3<>held; {leaves}; echo done"))
     assert (ended.status, ended.result.splitlines()[-1]) == ("ok", "done")
@@ -158,7 +156,6 @@ async def test_what_cannot_be_run_is_not_started(
 
 
 async def test_one_that_is_no_program_is_an_error(workshop: Workshop, tmp_path: Path) -> None:
-    """With bwrap the words are those of bwrap."""
     broken = tmp_path / "broken"
     broken.write_text("#!/nowhere/at-all\n")
     broken.chmod(0o755)
@@ -271,7 +268,6 @@ async def test_many_wait_for_their_turn_and_none_is_forgotten(workshop: Workshop
 
 
 async def test_two_journals_never_share_a_folder(workshop: Workshop) -> None:
-    """A journal that is begun anew has the same keys: what an older one ran must not count."""
     started = await workshop.start("it")
     other = replace(started, at=started.at + 1)
     assert folder_of(workshop.home, started) != folder_of(workshop.home, other)

@@ -55,7 +55,6 @@ async def live(place: Path, recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_killed_around_each_commit(tmp_path: Path, at: int) -> None:
-    """Before and after that it is to run is on disk, and before and after that it has ended is."""
     recipe = counted(tmp_path)
     Boundary.set(at)
     assert ended(fork(lambda: live(tmp_path, recipe))) == -signal.SIGKILL
@@ -75,7 +74,6 @@ async def told_once(place: Path) -> None:
 
 @pytest.mark.parametrize("when", ["while nobody is there", "while the next one waits"])
 async def test_killed_while_it_runs(tmp_path: Path, when: str) -> None:
-    """It goes on alone, and the next daemon hears of it, whether it ends before or after that begins."""
     recipe = counted(tmp_path, "while [ ! -e go ]; do sleep 0.02; done; echo done")
     pid = fork(lambda: live(tmp_path, recipe))
     await until((tmp_path / "tally").exists)
@@ -163,7 +161,6 @@ async def still_runs(workshop: Workshop, started: Entry[ProcessStarted]) -> bool
 
 
 async def test_all_died_between_the_folder_and_the_start(workshop: Workshop, tmp_path: Path) -> None:
-    """Nobody knows whether it began, so it is not started again."""
     started = await workshop.start("it")
     folder = workshop.folder(started)
     workshop.home.mkdir()
@@ -196,7 +193,6 @@ def order(recipe: Recipe, seconds: float) -> str:
 
 
 def test_of_many_that_would_start_it_one_does(tmp_path: Path) -> None:
-    """As when daemons die each time just after they have started a wrapper."""
     folder = tmp_path / "processes" / "f"
     command = [sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(counted(tmp_path), 60)]
     wrappers = [subprocess.Popen(command) for _ in range(8)]
@@ -207,7 +203,6 @@ def test_of_many_that_would_start_it_one_does(tmp_path: Path) -> None:
 
 
 def test_one_that_comes_too_late_does_not_start_it(tmp_path: Path) -> None:
-    """Its folder may have been there and be gone by then."""
     folder = tmp_path / "processes" / "f"
     command = [sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(counted(tmp_path), -1)]
     assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0
@@ -244,7 +239,6 @@ async def test_who_says_to_be_somebody_who_is_gone_is_looked_at_once_a_second(wo
 
 
 async def test_what_a_program_writes_over_its_status_does_no_harm(workshop: Workshop) -> None:
-    """It can reach the folder around its own where nothing keeps it from that."""
     started = await workshop.start("it")
     folder = folder_of(workshop.home, started)
     (folder / "work").mkdir(parents=True)
@@ -266,7 +260,6 @@ async def test_what_a_program_writes_over_its_status_does_no_harm(workshop: Work
 async def test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_supervises_it(
     workshop: Workshop, tmp_path: Path
 ) -> None:
-    """The daemon died before it could be told, or this life has no inner life."""
     async with workshop.supervised({"it": shell("sleep 100")}):
         started = await workshop.start("it")
         folder = workshop.folder(started)

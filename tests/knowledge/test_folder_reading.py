@@ -166,7 +166,6 @@ def test_what_is_locked_is_said_to_be(docs: Path, closed: str) -> None:
 async def test_what_a_search_may_not_open_is_named_until_it_may(
     docs: Path, library: Folders, caplog: pytest.LogCaptureFixture, closed: str, mode: int, named: str
 ) -> None:
-    """To whoever searches, to the owner by /healthz, and once in the log."""
     (docs / "page.txt").write_text("needle")
     (docs / "guide" / "file.txt").write_text("needle")
     with locked(docs, closed, mode):

@@ -313,7 +313,6 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_it(tmp_path: Path) -> Non
 
 
 async def test_what_was_read_before_it_was_forgotten_is_written_nowhere(tmp_path: Path) -> None:
-    """It stands in the thread's memory when the words are blanked, and is written after that."""
     reading, go_on = threading.Event(), threading.Event()
 
     def slow(*entry: Any) -> None:
@@ -338,7 +337,6 @@ async def test_what_was_read_before_it_was_forgotten_is_written_nowhere(tmp_path
 
 
 async def test_an_index_from_before_it_was_forgotten_is_not_looked_at(tmp_path: Path) -> None:
-    """It was put back from a copy, or the daemon died before it could be deleted."""
     async with office_in(tmp_path) as office:
         thread = await office.open("C1")
         said = await office.say(thread, "Ann", f"{SECRET} cake")

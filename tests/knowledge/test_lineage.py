@@ -203,7 +203,6 @@ async def test_what_is_noted_about_them(life: Life) -> None:
 
 
 async def test_a_name_is_whose_it_was_when_it_was_written(life: Life) -> None:
-    """Who takes somebody's name afterwards has nothing of theirs forgotten."""
     thread = await life.open("general")
     await life.say(thread, "Bob", "Hello")
     noted = await life.note(thread, Remembered(text="sails", about="Bob"))

@@ -127,7 +127,6 @@ async def test_when_words_are_forgotten_the_index_begins_anew(office: Office, me
 
 
 async def test_a_note_that_was_corrected_is_found_as_it_reads_now(office: Office, memories: Memories) -> None:
-    """It may be known where the note may, wherever it was corrected."""
     thread, direct = await office.open("C1"), await office.open("D1", "dm")
     noted = await office.write(thread, Remembered(text="Alice plays chess.", about="Alice"))
     right = Corrected(of=noted.seq, person="UAlice", name="Alice", text="Alice plays go.")

@@ -1,9 +1,4 @@
-"""What code in a sandbox may try, as data: each probe prints `mark` where it gets what it wants.
-
-`mark` is a variable, so that no traceback shows its value. Around the code are `secret` (a file that holds
-the mark), `folder`, `tcp`, `udp`, `unix` (listeners), `pid` (a helper, with the mark in its environment and
-command), `most` (calls that are allowed), and `times`: how long it goes on, 1 where it is to succeed.
-"""
+"""What code in a sandbox may try, as data: each probe prints `mark` where it gets what it wants."""
 
 from __future__ import annotations
 

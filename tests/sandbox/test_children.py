@@ -52,7 +52,6 @@ async def test_what_confines_it_can_be_asked() -> None:
 
 
 def test_a_child_dies_with_its_host() -> None:
-    """Also one that hears nothing, since it never comes out of a regular expression."""
     program = """
 import asyncio, os
 from daemon.environment import Bounds

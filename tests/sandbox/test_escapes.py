@@ -123,7 +123,6 @@ async def test_it_does_not_get_out(box: Box, around: Surroundings, probe: Probe)
 @SOAK
 @pytest.mark.parametrize("group", sorted({probe.name.partition(":")[0] for probe in PROBES}))
 def test_unconfined_each_succeeds(group: str) -> None:
-    """A probe that fails everywhere shows nothing."""
     failed = {}
     with surroundings() as around:
         child = Unconfined(around.names(1))

@@ -115,7 +115,6 @@ WRONG = {
 async def test_what_cannot_be_used_is_said_with_what_was_expected(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """At the start, by doctor and by check."""
     with pytest.raises(ConfigError) as wrong:
         sandboxes_for(named(name))
     assert f"RLM_SANDBOX={name}" in str(wrong.value)

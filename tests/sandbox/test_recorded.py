@@ -1,7 +1,4 @@
-"""Cells that models wrote in real runs give in our sandbox what they gave then. See tests/data/README.md.
-
-The dialects of the four implementations are adapted here, and nowhere else.
-"""
+"""Cells that models wrote in real runs give in our sandbox what they gave then."""
 
 from __future__ import annotations
 

@@ -147,7 +147,6 @@ async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: 
 
 
 async def test_files_come_with_the_message_where_its_mention_was_faster(here: Office) -> None:
-    """Of a mention Slack sends two events, in any order, and the files may stand in one of them only."""
     said = {"channel": GENERAL, "user": "U0ALICE0001", "text": f"{ME} look", "ts": "1789999999.000001"}
     shared = {"subtype": "file_share", "channel_type": "channel", "files": [{"id": "F1", "name": "plan.pdf"}]}
     await here.event(event={**said, "type": "app_mention"})

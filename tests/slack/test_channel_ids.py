@@ -125,7 +125,6 @@ async def test_an_event_that_comes_twice_is_written_down_once(here: Office, type
 
 
 async def test_a_thread_that_was_begun_before_the_event_came_goes_on(here: Office) -> None:
-    """Slack promises no order."""
     with here.world.workspace.db as db:
         db.execute("update channel set id = ? where id = ?", (NEW, GENERAL))
         db.execute("update member set channel = ? where channel = ?", (NEW, GENERAL))

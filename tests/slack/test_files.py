@@ -274,7 +274,6 @@ async def test_a_stumble_is_no_end(trouble: Any) -> None:
     ],
 )
 async def test_after_some_tries_it_is_given_up(trouble: Any, said: str, requests: int) -> None:
-    """Where a connection breaks before an answer begins, the HTTP client itself asks once more."""
     async with shelf() as here:
         here.answers = [trouble]
         fetching = asyncio.create_task(refusal(here, here.file()))

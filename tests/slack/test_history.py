@@ -176,7 +176,6 @@ async def test_of_a_long_conversation_the_root_and_the_last_hundred_are_taken(he
 
 
 async def test_of_long_messages_fewer_are_taken(here: Office) -> None:
-    """Else they could be too long for any prompt, and for each later one of this thread."""
     root = await here.say("alice", GENERAL, "root")
     logs = [letter * (LONGEST_THREAD // 3) for letter in "abcd"]
     post_many(here, "alice", GENERAL, logs, root)

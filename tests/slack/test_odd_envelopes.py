@@ -219,7 +219,6 @@ async def test_what_is_nested_too_deeply_is_acked_and_the_line_lives(
 
 
 def test_a_frame_that_breaks_off_in_a_string_is_read_once() -> None:
-    """Else each of its quotes is tried as the beginning of a string, up to the end."""
     began = time.process_time()
     assert value_of('{"a": "' + '\\"' * 50_000, "envelope_id") == ""
     assert time.process_time() - began < 5

@@ -40,7 +40,6 @@ async def append(here: Office, event: SpeechBegan | Spoken, key: str) -> None:
     "mark", [marked(key=digest(KEY), journal="j", answers=""), marked(key=digest(KEY)), {}]
 )
 async def test_a_message_whose_beginning_is_recorded_is_known(tmp_path: Path, mark: dict[str, Any]) -> None:
-    """The daemon was killed before it knew where the message stands; while that grew, it had no key."""
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
         root = await here.say("alice", GENERAL, f"{ME} hello")
@@ -68,7 +67,6 @@ async def test_a_message_whose_ts_is_recorded_is_known(tmp_path: Path) -> None:
 
 
 async def test_a_key_that_a_restored_journal_uses_again_makes_nothing_known(tmp_path: Path) -> None:
-    """The message is older than what was known as the journal began its own of this key."""
     clock = FakeClock()
     async with before(tmp_path, clock) as here:
         root = await here.say("alice", GENERAL, f"{ME} hello")

@@ -215,7 +215,6 @@ def profile(name: str, handle: str = "") -> dict[str, Any]:
 
 
 async def test_a_stranger_has_the_name_that_their_message_tells(here: Office) -> None:
-    """Slack knows nothing of somebody from elsewhere; they are asked for twice at the most."""
     said = {"type": "message", "channel": GENERAL, "channel_type": "channel", "text": f"{ME} hello"}
     for number, name in enumerate(("Zed", "Zed", "Zed", "Zoe")):
         here.wire.refuse[USER] = ["user_not_found"]

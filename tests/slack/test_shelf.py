@@ -162,7 +162,6 @@ def lines(document: Document) -> list[str]:
 
 
 async def test_a_thread_is_all_that_stands_in_it_now(here: Office) -> None:
-    """As it was edited, without what was deleted; what bots and the soul itself said, too."""
     root = str((await here.client("bob").chat_postMessage(channel=GENERAL, text="When?"))["ts"])
     first = await here.say("alice", GENERAL, "at nine", root)
     gone = await here.say("alice", GENERAL, "no, at ten", root)
@@ -210,7 +209,6 @@ async def test_what_slack_does_not_show_is_told(here: Office, error: str) -> Non
 
 
 async def test_where_slack_is_away_it_ends(here: Office) -> None:
-    """Within the patience that there is for it, not at once, and not never."""
     thread, _ = await begun(here)
     await here.caught_up()
     here.wire.cut.add("conversations.replies")
@@ -301,7 +299,6 @@ async def test_a_channel_is_read_by_the_name_that_it_has_now(here: Office) -> No
 
 @pytest.mark.parametrize("asker", [ALICE.id, BOB.id, ""])
 async def test_another_private_channel_is_read_for_nobody(here: Office, asker: str) -> None:
-    """Not for its members either: others read what they are told here. It is as one that is not there."""
     await made(here, "cellar", private=True)
     thread, _ = await begun(here)
     said = await refused(shelf(here).channel(thread, "cellar", 7, now(here), [asker]))

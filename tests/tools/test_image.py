@@ -83,7 +83,6 @@ def test_it_installs_the_lock_and_checks_every_hash() -> None:
 
 
 def test_the_packages_are_installed_before_the_code_comes() -> None:
-    """So that a change of code does not install them anew."""
     assert RECIPE.index("COPY requirements.lock") < RECIPE.index("pip install") < RECIPE.index("COPY daemon")
 
 

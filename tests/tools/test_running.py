@@ -69,7 +69,6 @@ def test_links_of_a_page_lead_to_files_and_headings_that_exist(page: Path) -> No
 
 
 async def test_the_steps_into_slack_quote_what_is_said_then(tmp_path: Path) -> None:
-    """As far as we say it: Slack's own words nobody can test here."""
     steps = section("Slack in five steps")
     async with running(tmp_path / "world", "rehearse") as (_, url):
         real = {**into(url), "ANTHROPIC_API_KEY": "sk-any", "OWNER_USER_IDS": people.ALICE.id}
