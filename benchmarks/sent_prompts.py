@@ -74,6 +74,7 @@ async def sent(folder: Path) -> tuple[Sequence[Entry[ModelCall]], Mapping[int, R
     more = {
         "ism_enabled": True,
         "inner_life_enabled": True,
+        "inner_life_min_pause": 0.0,
         "knowledge_dirs": (root() / "examples" / "cafe",),
         "owner_user_ids": frozenset({PEOPLE[0].id}),
     }

@@ -98,14 +98,17 @@
       lines.push({ node, text, ...seen });
     }
   }
+  const sticks = ({ node }) => lineage(node).some((up) => getComputedStyle(up).position === "sticky");
+  lines.sort((one, other) => one.top - other.top);
   for (const [at, one] of lines.entries()) {
     for (const other of lines.slice(at + 1)) {
-      if (other.text === one.text || [one, other].some(({ node }) => lineage(node).some((up) => getComputedStyle(up).position === "sticky"))) continue;
-      if (one.node.closest(LAYERS) !== other.node.closest(LAYERS)) continue; // a layer covers what is under its edge
+      if (other.top >= one.bottom) break; // nor does any that stands lower
       const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
       const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
       const least = 0.34 * Math.min(one.bottom - one.top, other.bottom - other.top); // lines may stand close
-      if (width > 0.5 && height > least) tell(`lies upon “${other.node.textContent.trim().slice(0, 30)}”`, one.node);
+      if (width <= 0.5 || height <= least || other.text === one.text || sticks(one) || sticks(other)) continue;
+      if (one.node.closest(LAYERS) !== other.node.closest(LAYERS)) continue; // a layer covers what is under its edge
+      tell(`lies upon “${other.node.textContent.trim().slice(0, 30)}”`, one.node);
     }
   }
   for (const node of top.querySelectorAll("*")) {

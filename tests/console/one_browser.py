@@ -4,13 +4,42 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 
 import pytest_asyncio
 
-from tests.console.browser import Browsing, launched, lent
+from tests.console.browser import Browsing, Windows, launched, lent
+from tests.console.desk import Desk, desk
+from tests.console.theatre import premiere
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browsing]:
     async with launched() as profile:
         yield partial(lent, profile)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def chromium(browser: Browsing) -> AsyncIterator[Windows]:
+    async with browser() as windows:
+        yield windows
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with desk(tmp_path) as here:
+        yield here
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(tmp_path: Path) -> AsyncIterator[Desk]:
+    """A desk beside which neither Slack nor the model is rehearsed."""
+    async with desk(tmp_path, rehearsed={"workspace": False, "model": False}) as here:
+        yield here
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def address(tmp_path: Path) -> AsyncIterator[str]:
+    """The page of a daemon without a key."""
+    async with premiere(tmp_path) as address:
+        yield address

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession
 from playwright.async_api import Page, ViewportSize, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows, daemon
 from tests.console.theatre import premiere
 from tests.soak import SOAK, later
 
@@ -62,15 +62,14 @@ async def test_faults_are_switched_on_and_all_off_again(tmp_path: Path, browser:
 
 
 @SOAK
-async def test_what_happens_once_happens_and_the_soul_comes_back(tmp_path: Path, browser: Browsing) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await opened(page, address)
-        await page.get_by_role("button", name="Drop, now").click()
-        await expect(page.locator("#announcer")).to_have_text("Drop: done")
-        await page.locator("#composer textarea").fill("Still there?")
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".thread.open .replies .text")).to_contain_text("script")
+async def test_what_happens_once_happens_and_the_soul_comes_back(address: str, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    await opened(page, address)
+    await page.get_by_role("button", name="Drop, now").click()
+    await expect(page.locator("#announcer")).to_have_text("Drop: done")
+    await page.locator("#composer textarea").fill("Still there?")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".thread.open .replies .text")).to_contain_text("script")
 
 
 @SOAK

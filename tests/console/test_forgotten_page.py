@@ -9,8 +9,8 @@ from playwright.async_api import Route, expect
 
 from rehearsal.clearing import forget
 from rehearsal.people import ALICE
-from tests.console.browser import IN_A_BROWSER, Browsing
-from tests.console.desk import THREAD, desk
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
+from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import SIZE
 from tests.console.site import called, message
 from tests.console.test_scrolling import HIDDEN
@@ -22,51 +22,44 @@ DM = "D0ALICE0001"
 
 
 @SOAK
-async def test_a_call_that_is_open_is_closed_when_words_are_forgotten(
-    tmp_path: Path, browser: Browsing
-) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        said, _ = await here.journal.append(THREAD, called(text="<say>a secret</say>"), key="call")
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(f"{here.url}/#{said.seq}")
-        await page.get_by_role("button", name="What the model saw").click()
-        await expect(page.locator("#call")).to_contain_text("a secret")
-        await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
-        await expect(page.locator("#call")).to_be_hidden()
-        assert "a secret" not in await page.locator("body").inner_html()
+async def test_a_call_that_is_open_is_closed_when_words_are_forgotten(here: Desk, chromium: Windows) -> None:
+    said, _ = await here.journal.append(THREAD, called(text="<say>a secret</say>"), key="call")
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(f"{here.url}/#{said.seq}")
+    await page.get_by_role("button", name="What the model saw").click()
+    await expect(page.locator("#call")).to_contain_text("a secret")
+    await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
+    await expect(page.locator("#call")).to_be_hidden()
+    assert "a secret" not in await page.locator("body").inner_html()
 
 
 @SOAK
 async def test_what_was_forgotten_while_a_page_was_hidden_for_long_is_found_there_no_more(
-    tmp_path: Path, browser: Browsing
+    here: Desk, chromium: Windows
 ) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        said, _ = await here.journal.append(THREAD, message("a secret"), key="secret")
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        await page.locator("#words").fill("secret")
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#entries")).to_contain_text("a secret")
-        await page.evaluate(HIDDEN.format(hidden="true"))
-        await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
-        meanwhile = [f"meanwhile no. {n}" for n in range(1_200)]
-        await asyncio.gather(*(here.journal.append(THREAD, message(text), key=text) for text in meanwhile))
-        await page.evaluate(HIDDEN.format(hidden="false"))
-        await expect(page.locator("#entries")).not_to_contain_text("a secret")
+    said, _ = await here.journal.append(THREAD, message("a secret"), key="secret")
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    await page.locator("#words").fill("secret")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#entries")).to_contain_text("a secret")
+    await page.evaluate(HIDDEN.format(hidden="true"))
+    await here.journal.forget([said.seq], thread=THREAD, key="forget", why="asked")
+    meanwhile = [f"meanwhile no. {n}" for n in range(1_200)]
+    await asyncio.gather(*(here.journal.append(THREAD, message(text), key=text) for text in meanwhile))
+    await page.evaluate(HIDDEN.format(hidden="false"))
+    await expect(page.locator("#entries")).not_to_contain_text("a secret")
 
 
 @SOAK
-async def test_what_the_rehearsed_workspace_forgets_goes_from_the_chat(
-    tmp_path: Path, browser: Browsing
-) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        await here.client(ALICE.token).chat_postMessage(channel=DM, text="A secret.")
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        await expect(page.locator("#messages")).to_contain_text("A secret.")
-        forget(here.world.workspace, ALICE.id, here.world.workspace.clock.now())
-        await expect(page.locator("#messages")).to_contain_text("Say something to Claudius")
-        await expect(page.locator("#messages")).not_to_contain_text("A secret.")
+async def test_what_the_rehearsed_workspace_forgets_goes_from_the_chat(here: Desk, chromium: Windows) -> None:
+    await here.client(ALICE.token).chat_postMessage(channel=DM, text="A secret.")
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    await expect(page.locator("#messages")).to_contain_text("A secret.")
+    forget(here.world.workspace, ALICE.id, here.world.workspace.clock.now())
+    await expect(page.locator("#messages")).to_contain_text("Say something to Claudius")
+    await expect(page.locator("#messages")).not_to_contain_text("A secret.")
 
 
 @SOAK

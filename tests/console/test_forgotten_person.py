@@ -45,8 +45,9 @@ class Visit:
 
     async def say(self, text: str, channel: str = DM) -> str:
         """Bob says this, and what comes of it is over."""
+        before = self.soul.journal.last()
         ts = str((await self.call("chat.postMessage", channel=channel, text=text))["ts"])
-        await until(lambda: ts in str([one.event for one in self.soul.journal.since(0, 100_000)]))
+        await until(lambda: ts in str([one.event for one in self.soul.journal.since(before)]))
         await self.over()
         return ts
 
@@ -60,9 +61,10 @@ class Visit:
         replies = await self.call("conversations.replies", channel=DM, ts=root)
         asked = [one["ts"] for one in replies["messages"] if label in str(one.get("blocks"))]
         data = {"user": BOB.id, "channel": DM, "ts": asked[-1], "label": label}
+        before = self.soul.journal.last()
         answer = await self.page.request.post(f"{self.soul.url}/rehearsal/press", data=data)
         assert answer.ok
-        await until(lambda: "answered" in [one.kind for one in self.soul.journal.since(0, 100_000)])
+        await until(lambda: "answered" in [one.kind for one in self.soul.journal.since(before)])
         await self.over()
 
 

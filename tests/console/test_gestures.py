@@ -31,7 +31,7 @@ from daemon.kinds import (
 )
 from rehearsal.people import ALICE, BOB, SOUL
 from tests.attention import until
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.site import called, message
 from tests.soak import SOAK
@@ -106,149 +106,139 @@ async def pictured(page: Page, name: str) -> None:
         await page.screenshot(path=Path(str(PICTURES)) / f"{name}-{scheme}.png")
 
 
-async def test_buttons_are_pressed_and_vanish(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        root = await question(here)
-        await here.remember(DM, root, RUN)
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        asked = page.locator(".replies .message")
-        await expect(asked.locator(".text strong")).to_have_text("on")
-        await pictured(page, "buttons")
-        await asked.get_by_role("button", name="Continue").click()
-        await until(lambda: sent(here, "block_actions"))
-        await expect(asked.get_by_role("button", name="Continue")).to_be_enabled()
-        (press,) = sent(here, "block_actions")
-        assert (press["user"]["id"], press["actions"][0]["action_id"]) == (ALICE.id, "continue")
-        ts = press["message"]["ts"]
-        await here.client().chat_update(channel=DM, ts=ts, markdown_text="Alice chose “Continue”.")
-        await expect(asked).to_contain_text("Alice chose")
-        await expect(asked.locator(".actions")).to_have_count(0)
+async def test_buttons_are_pressed_and_vanish(here: Desk, chromium: Windows) -> None:
+    root = await question(here)
+    await here.remember(DM, root, RUN)
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    asked = page.locator(".replies .message")
+    await expect(asked.locator(".text strong")).to_have_text("on")
+    await pictured(page, "buttons")
+    await asked.get_by_role("button", name="Continue").click()
+    await until(lambda: sent(here, "block_actions"))
+    await expect(asked.get_by_role("button", name="Continue")).to_be_enabled()
+    (press,) = sent(here, "block_actions")
+    assert (press["user"]["id"], press["actions"][0]["action_id"]) == (ALICE.id, "continue")
+    ts = press["message"]["ts"]
+    await here.client().chat_update(channel=DM, ts=ts, markdown_text="Alice chose “Continue”.")
+    await expect(asked).to_contain_text("Alice chose")
+    await expect(asked.locator(".actions")).to_have_count(0)
 
 
 @SOAK
-async def test_a_press_that_is_refused_says_so(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        await question(here)
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        asked = page.locator(".replies .message")
-        await page.route("**/rehearsal/press", lambda route: route.fulfill(json={"ok": False, "error": "no"}))
-        await asked.get_by_role("button", name="Continue").click()
-        await expect(asked.get_by_role("alert")).to_have_text("This was not pressed: no.")
+async def test_a_press_that_is_refused_says_so(here: Desk, chromium: Windows) -> None:
+    await question(here)
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    asked = page.locator(".replies .message")
+    await page.route("**/rehearsal/press", lambda route: route.fulfill(json={"ok": False, "error": "no"}))
+    await asked.get_by_role("button", name="Continue").click()
+    await expect(asked.get_by_role("alert")).to_have_text("This was not pressed: no.")
 
 
-async def test_stop_stands_beside_the_work_and_stops_it(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        root = await question(here)
-        status = page.locator(".status")
-        await expect(status).to_contain_text("searching memory (2/5)")
-        stop = status.get_by_role("button", name="Stop")
-        await stop.click()
-        await until(lambda: sent(here, "agent_session_stopped"))
-        await expect(stop).to_be_visible()
-        (event,) = sent(here, "agent_session_stopped")
-        assert (event["event"]["user"], event["event"]["thread_ts"]) == (ALICE.id, root)
-        await page.reload()
-        await expect(stop).to_be_visible()
-        await here.client().agents_sessions_setStatus(channel_id=DM, thread_ts=root, status="active")
-        await expect(stop).to_be_hidden()
-
-
-@SOAK
-async def test_a_reaction_is_given_and_taken_back(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        await question(here)
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        root = page.locator(".thread .message").first
-        await root.hover()
-        await root.get_by_role("button", name="React with 🛑").click()
-        given = root.get_by_role("button", name="octagonal_sign, Alice")
-        await expect(given).to_have_attribute("aria-pressed", "true")
-        assert sent(here, "reaction_added")[0]["event"]["reaction"] == "octagonal_sign"
-        await given.click()
-        await expect(given).to_have_count(0)
-
-
-async def test_a_whisper_is_seen_by_one_person_until_they_look_again(
-    tmp_path: Path, browser: Browsing
-) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        root = await question(here)
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        await expect(page.locator(".replies .message")).to_have_count(1)
-        text = f"problem_solving, 4 calls, $0.01: <{here.url}/#{THREAD}|all of it>"
-        await here.client().chat_postEphemeral(channel=DM, user=ALICE.id, thread_ts=root, text=text)
-        whisper = page.locator(".message.whisper")
-        await expect(whisper).to_contain_text("Only visible to you")
-        await expect(whisper.get_by_role("link")).to_have_attribute("href", f"{here.url}/#{THREAD}")
-        await pictured(page, "whisper")
-        await page.reload()
-        await expect(page.locator(".replies .message")).to_have_count(1)
+async def test_stop_stands_beside_the_work_and_stops_it(here: Desk, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    root = await question(here)
+    status = page.locator(".status")
+    await expect(status).to_contain_text("searching memory (2/5)")
+    stop = status.get_by_role("button", name="Stop")
+    await stop.click()
+    await until(lambda: sent(here, "agent_session_stopped"))
+    await expect(stop).to_be_visible()
+    (event,) = sent(here, "agent_session_stopped")
+    assert (event["event"]["user"], event["event"]["thread_ts"]) == (ALICE.id, root)
+    await page.reload()
+    await expect(stop).to_be_visible()
+    await here.client().agents_sessions_setStatus(channel_id=DM, thread_ts=root, status="active")
+    await expect(stop).to_be_hidden()
 
 
 @SOAK
-async def test_a_run_reads_well_in_the_journal(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        await here.remember(DM, await question(here), RUN)
-        page = await chromium.new_page(viewport=ViewportSize(width=1440, height=1300))
-        await page.goto(here.url)
-        await page.locator("#filter").get_by_text("All", exact=True).click()
-        entries = page.locator("#entries > li")
-        await expect(entries).to_have_count(len(RUN) + 1)
-        words = await page.locator("#entries").inner_text()
-        assert "{" not in words
-        for told in (
-            *("chooses", "I have to look it up.", "Research query: red", "looks up", "Find out what"),
-            *("sees what came of it", "Research: fruit.md:12 red", "ends its run", "after 3 choices"),
-            *("reaches a limit", "So many calls are enough for one turn.", "Shall I go on?", "waits"),
-            *(
-                "Alice presses",
-                "Alice chose “Continue”",
-                "Somebody stopped it",
-                "Alice stops it",
-                "with a 🛑",
-            ),
-            *("notes", "knows someone better", "sums up", "needs no answer any more"),
-        ):
-            assert told in words
-        why = page.locator("#entries .thought", has_text="I have to look it up.")
-        assert await why.evaluate("(node) => getComputedStyle(node).fontStyle") == "italic"
-        await pictured(page, "run")
+async def test_a_reaction_is_given_and_taken_back(here: Desk, chromium: Windows) -> None:
+    await question(here)
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    root = page.locator(".thread .message").first
+    await root.hover()
+    await root.get_by_role("button", name="React with 🛑").click()
+    given = root.get_by_role("button", name="octagonal_sign, Alice")
+    await expect(given).to_have_attribute("aria-pressed", "true")
+    assert sent(here, "reaction_added")[0]["event"]["reaction"] == "octagonal_sign"
+    await given.click()
+    await expect(given).to_have_count(0)
+
+
+async def test_a_whisper_is_seen_by_one_person_until_they_look_again(here: Desk, chromium: Windows) -> None:
+    root = await question(here)
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    await expect(page.locator(".replies .message")).to_have_count(1)
+    text = f"problem_solving, 4 calls, $0.01: <{here.url}/#{THREAD}|all of it>"
+    await here.client().chat_postEphemeral(channel=DM, user=ALICE.id, thread_ts=root, text=text)
+    whisper = page.locator(".message.whisper")
+    await expect(whisper).to_contain_text("Only visible to you")
+    await expect(whisper.get_by_role("link")).to_have_attribute("href", f"{here.url}/#{THREAD}")
+    await pictured(page, "whisper")
+    await page.reload()
+    await expect(page.locator(".replies .message")).to_have_count(1)
 
 
 @SOAK
-async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        middle = "x" * 900 + " and delete the harbour " + "y" * 900
-        chosen = choice("It is asked for.", {"name": "Publish", "args": {"text": middle}})
-        began = TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts="")
-        await here.remember(DM, await question(here), [message("Publish it."), began, chosen])
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(here.url)
-        moment = page.locator("#turns [data-part='chose']")
-        await moment.hover()
-        await moment.get_by_role("button", name="What the model saw").click()
-        await expect(page.locator("#call-body .answer")).to_contain_text(middle)
+async def test_a_run_reads_well_in_the_journal(here: Desk, chromium: Windows) -> None:
+    await here.remember(DM, await question(here), RUN)
+    page = await chromium.new_page(viewport=ViewportSize(width=1440, height=1300))
+    await page.goto(here.url)
+    await page.locator("#filter").get_by_text("All", exact=True).click()
+    entries = page.locator("#entries > li")
+    await expect(entries).to_have_count(len(RUN) + 1)
+    words = await page.locator("#entries").inner_text()
+    assert "{" not in words
+    for told in (
+        *("chooses", "I have to look it up.", "Research query: red", "looks up", "Find out what"),
+        *("sees what came of it", "Research: fruit.md:12 red", "ends its run", "after 3 choices"),
+        *("reaches a limit", "So many calls are enough for one turn.", "Shall I go on?", "waits"),
+        *(
+            "Alice presses",
+            "Alice chose “Continue”",
+            "Somebody stopped it",
+            "Alice stops it",
+            "with a 🛑",
+        ),
+        *("notes", "knows someone better", "sums up", "needs no answer any more"),
+    ):
+        assert told in words
+    why = page.locator("#entries .thought", has_text="I have to look it up.")
+    assert await why.evaluate("(node) => getComputedStyle(node).fontStyle") == "italic"
+    await pictured(page, "run")
 
 
 @SOAK
-async def test_a_link_opens_its_thread_as_someone_who_sees_it(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as here, browser() as chromium:
-        theirs = (await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Mine."))["ts"]
-        await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Later.")
-        await here.remember("D0BOB000001", theirs, RUN)
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(f"{here.url}/#{THREAD}")
-        await expect(page.locator(".thread.open")).to_have_attribute("data-ts", theirs)
-        await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
-        await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
-        await page.get_by_text("This thread", exact=True).click()
-        await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
+async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(here: Desk, chromium: Windows) -> None:
+    middle = "x" * 900 + " and delete the harbour " + "y" * 900
+    chosen = choice("It is asked for.", {"name": "Publish", "args": {"text": middle}})
+    began = TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts="")
+    await here.remember(DM, await question(here), [message("Publish it."), began, chosen])
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(here.url)
+    moment = page.locator("#turns [data-part='chose']")
+    await moment.hover()
+    await moment.get_by_role("button", name="What the model saw").click()
+    await expect(page.locator("#call-body .answer")).to_contain_text(middle)
+
+
+@SOAK
+async def test_a_link_opens_its_thread_as_someone_who_sees_it(here: Desk, chromium: Windows) -> None:
+    theirs = (await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Mine."))["ts"]
+    await here.client(BOB.token).chat_postMessage(channel="D0BOB000001", text="Later.")
+    await here.remember("D0BOB000001", theirs, RUN)
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(f"{here.url}/#{THREAD}")
+    await expect(page.locator(".thread.open")).to_have_attribute("data-ts", theirs)
+    await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
+    await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
+    await page.get_by_text("This thread", exact=True).click()
+    await expect(page.locator("#entries > li")).to_have_count(len(RUN) + 1)
 
 
 @SOAK

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.site import console
+from tests.console.site import Site, console
 
 TOKEN = "open sesame"
 
@@ -49,13 +49,12 @@ async def test_another_web_page_is_refused(tmp_path: Path, headers: dict[str, st
         assert (await answer.json())["error"].startswith("Another web page")
 
 
-async def test_the_pages_own_requests_and_programs_pass(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        own = {"Origin": site.url, "Sec-Fetch-Site": "same-origin"}
-        async with site.http.get(f"{site.url}/console/state", headers=own) as answer:
-            assert answer.status == 200
-        async with site.http.get(f"{site.url}/console/state") as answer:
-            assert answer.status == 200
+async def test_the_pages_own_requests_and_programs_pass(site: Site) -> None:
+    own = {"Origin": site.url, "Sec-Fetch-Site": "same-origin"}
+    async with site.http.get(f"{site.url}/console/state", headers=own) as answer:
+        assert answer.status == 200
+    async with site.http.get(f"{site.url}/console/state") as answer:
+        assert answer.status == 200
 
 
 async def test_a_link_on_another_page_may_lead_to_the_console(tmp_path: Path) -> None:
@@ -217,15 +216,14 @@ async def test_a_socket_opens_with_its_ticket_but_not_under_a_foreign_host(tmp_p
                 assert answer.status == 403
 
 
-async def test_every_answer_forbids_what_the_page_does_not_need(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for path in ("/", "/console/state", "/nowhere"):
-            async with site.http.get(site.url + path) as answer:
-                policy = answer.headers["Content-Security-Policy"]
-                assert "default-src 'self'" in policy
-                assert "frame-ancestors 'none'" in policy
-                assert "unsafe" not in policy
-                assert answer.headers["X-Content-Type-Options"] == "nosniff"
-                assert answer.headers["Referrer-Policy"] == "no-referrer"
-        async with site.http.get(f"{site.url}/console/state") as answer:
-            assert answer.headers["Cache-Control"] == "no-store"
+async def test_every_answer_forbids_what_the_page_does_not_need(site: Site) -> None:
+    for path in ("/", "/console/state", "/nowhere"):
+        async with site.http.get(site.url + path) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'self'" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Referrer-Policy"] == "no-referrer"
+    async with site.http.get(f"{site.url}/console/state") as answer:
+        assert answer.headers["Cache-Control"] == "no-store"

@@ -72,7 +72,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
         (1440, "light"),
         later(1440, "dark"),
         later(1024, "light"),
-        (1024, "dark"),
+        later(1024, "dark"),
         (390, "light"),
         later(390, "dark"),
     ],

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from tests.attention import PATIENCE
-from tests.console.browser import IN_A_BROWSER, Browsing
-from tests.console.site import console
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
+from tests.console.site import Site, console
 from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
@@ -100,40 +100,38 @@ async def test_whoever_is_written_to_by_name_is_mentioned_whatever_signs_are_in_
     assert said == "<@U1> and <@U2>, @Ann-Marie, <@U3>?"
 
 
-async def test_a_table_of_markdown_is_laid_out(tmp_path: Path, browser: Browsing) -> None:
-    async with console(tmp_path) as site, browser() as chromium:
-        page = await chromium.new_page()
-        await page.goto(f"{site.url}/healthz")
-        assert await page.evaluate(IN_MARKDOWN, [TABLE, "| no | table |"]) == [LAID, "<p>| no | table |</p>"]
+async def test_a_table_of_markdown_is_laid_out(site: Site, chromium: Windows) -> None:
+    page = await chromium.new_page()
+    await page.goto(f"{site.url}/healthz")
+    assert await page.evaluate(IN_MARKDOWN, [TABLE, "| no | table |"]) == [LAID, "<p>| no | table |</p>"]
 
 
 @SOAK
-async def test_forty_thousand_hostile_characters_are_shown_at_once(tmp_path: Path, browser: Browsing) -> None:
-    async with console(tmp_path) as site, browser() as chromium:
-        page = await chromium.new_page()
-        await page.goto(f"{site.url}/healthz")
-        hostile = [
-            mark * 40_000
-            for mark in (
-                "*",
-                "_",
-                "[",
-                "<",
-                "`",
-                "~",
-                "*a",
-                "[a](",
-                "<@",
-                "https://",
-                ":a",
-                "|",
-                "|\n",
-                "- a\n  ",
-            )
-        ]
-        async with asyncio.timeout(PATIENCE):
-            assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
-            await page.evaluate(TOLD, '<result of="Research">' + "\n" * 40_000 + "x</result>")
+async def test_forty_thousand_hostile_characters_are_shown_at_once(site: Site, chromium: Windows) -> None:
+    page = await chromium.new_page()
+    await page.goto(f"{site.url}/healthz")
+    hostile = [
+        mark * 40_000
+        for mark in (
+            "*",
+            "_",
+            "[",
+            "<",
+            "`",
+            "~",
+            "*a",
+            "[a](",
+            "<@",
+            "https://",
+            ":a",
+            "|",
+            "|\n",
+            "- a\n  ",
+        )
+    ]
+    async with asyncio.timeout(PATIENCE):
+        assert len(await page.evaluate(RENDER, hostile)) == len(hostile)
+        await page.evaluate(TOLD, '<result of="Research">' + "\n" * 40_000 + "x</result>")
 
 
 async def test_a_raw_answer_is_split_at_its_tags_whatever_they_are(tmp_path: Path, browser: Browsing) -> None:

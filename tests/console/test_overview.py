@@ -99,39 +99,36 @@ async def test_a_row_says_what_is_to_be_known_of_it(tmp_path: Path) -> None:
         assert choices["channels"][GENERAL] == "#general"
 
 
-async def test_where_the_soul_began_nobody_asked(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        thread = await diary.open(ALICE, GENERAL)
-        await diary.write(thread, Spoken(ts="1.1", text="Good morning!"))
-        for one in (BOB, ALICE):
-            await diary.talk(thread, one, f"Hello from {one.name}.", "How are you?")
-        [row] = (await told(site, "threads"))["threads"]
-        assert (row["asker"], row["began"]) == (None, "Good morning!")
-        assert {one["name"] for one in row["people"]} == {"Alice", "Bob"}
+async def test_where_the_soul_began_nobody_asked(site: Site) -> None:
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    thread = await diary.open(ALICE, GENERAL)
+    await diary.write(thread, Spoken(ts="1.1", text="Good morning!"))
+    for one in (BOB, ALICE):
+        await diary.talk(thread, one, f"Hello from {one.name}.", "How are you?")
+    [row] = (await told(site, "threads"))["threads"]
+    assert (row["asker"], row["began"]) == (None, "Good morning!")
+    assert {one["name"] for one in row["people"]} == {"Alice", "Bob"}
 
 
-async def test_what_was_read_too_late_to_be_answered_was_said_to_the_soul(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        thread = await diary.open(ALICE)
-        for person, note in ((ALICE, "not answered"), (BOB, ""), (BOB, "edited"), (CAROL, "answered before")):
-            heard = Heard(user=person.id, name=person.name, text=person.name, ts="1.1", note=note)
-            await diary.write(thread, heard, author=person.id)
-        [row] = (await told(site, "threads"))["threads"]
-        assert (row["asker"]["name"], row["began"]) == ("Alice", "Alice")
-        assert {one["name"] for one in row["people"]} == {"Alice", "Carol"}
+async def test_what_was_read_too_late_to_be_answered_was_said_to_the_soul(site: Site) -> None:
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    thread = await diary.open(ALICE)
+    for person, note in ((ALICE, "not answered"), (BOB, ""), (BOB, "edited"), (CAROL, "answered before")):
+        heard = Heard(user=person.id, name=person.name, text=person.name, ts="1.1", note=note)
+        await diary.write(thread, heard, author=person.id)
+    [row] = (await told(site, "threads"))["threads"]
+    assert (row["asker"]["name"], row["began"]) == ("Alice", "Alice")
+    assert {one["name"] for one in row["people"]} == {"Alice", "Carol"}
 
 
-async def test_what_comes_later_is_there_at_the_next_look(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        first, second = await diary.open(ALICE), await diary.open(BOB)
-        await diary.talk(first, ALICE, "one", "1")
-        await diary.talk(second, BOB, "two", "2")
-        assert await began(site) == ["two", "one"]
-        await diary.talk(first, ALICE, "three", "3")
-        assert await began(site) == ["one", "two"]
+async def test_what_comes_later_is_there_at_the_next_look(site: Site) -> None:
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    first, second = await diary.open(ALICE), await diary.open(BOB)
+    await diary.talk(first, ALICE, "one", "1")
+    await diary.talk(second, BOB, "two", "2")
+    assert await began(site) == ["two", "one"]
+    await diary.talk(first, ALICE, "three", "3")
+    assert await began(site) == ["one", "two"]
 
 
 async def test_names_and_words_that_are_forgotten_stand_nowhere(tmp_path: Path) -> None:
@@ -163,20 +160,19 @@ async def test_open_questions_say_who_is_asked_what_and_how_the_last_ones_were_a
         )
 
 
-async def test_what_is_known_of_somebody_reads_as_they_corrected_it(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        thread = await diary.open(ALICE)
-        await diary.talk(thread, ALICE, "I have a cat.", "A dog!")
-        note = await diary.write(thread, Remembered(text="Alice has a dog.", about="alice"))
-        other = await diary.write(thread, Remembered(text="The cluster is called Heron.", about=""))
-        right = Corrected(of=note, person=ALICE.id, name="Alice", text="Alice has a cat.")
-        corrected = await diary.write(thread, right)
-        [alice] = (await told(site, "people"))["people"]
-        assert (alice["name"], alice["threads"], alice["noted"]) == ("Alice", 1, 1)
-        [known] = (await told(site, f"people/{ALICE.id}"))["notes"]
-        assert (known["text"], known["seq"]) == ("Alice has a cat.", corrected)
-        assert [one["seq"] for one in (await told(site, "people/-"))["notes"]] == [other]
+async def test_what_is_known_of_somebody_reads_as_they_corrected_it(site: Site) -> None:
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    thread = await diary.open(ALICE)
+    await diary.talk(thread, ALICE, "I have a cat.", "A dog!")
+    note = await diary.write(thread, Remembered(text="Alice has a dog.", about="alice"))
+    other = await diary.write(thread, Remembered(text="The cluster is called Heron.", about=""))
+    right = Corrected(of=note, person=ALICE.id, name="Alice", text="Alice has a cat.")
+    corrected = await diary.write(thread, right)
+    [alice] = (await told(site, "people"))["people"]
+    assert (alice["name"], alice["threads"], alice["noted"]) == ("Alice", 1, 1)
+    [known] = (await told(site, f"people/{ALICE.id}"))["notes"]
+    assert (known["text"], known["seq"]) == ("Alice has a cat.", corrected)
+    assert [one["seq"] for one in (await told(site, "people/-"))["notes"]] == [other]
 
 
 async def test_costs_add_up_whichever_way_one_looks(tmp_path: Path) -> None:
@@ -201,41 +197,37 @@ async def test_costs_add_up_whichever_way_one_looks(tmp_path: Path) -> None:
         assert (await told(site, "costs?days=1"))["whole"]["cost"] == 1.25
 
 
-async def test_what_nobody_can_tell_is_a_plain_sentence(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for asked in ("threads?before=x", "threads?limit=-1", "threads?state=odd", "costs?days=0"):
-            assert "must be" in (await told(site, asked, 400))["error"]
+async def test_what_nobody_can_tell_is_a_plain_sentence(site: Site) -> None:
+    for asked in ("threads?before=x", "threads?limit=-1", "threads?state=odd", "costs?days=0"):
+        assert "must be" in (await told(site, asked, 400))["error"]
 
 
-async def test_names_are_told_of_those_who_spoke_and_of_those_whom_slack_knows(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        await diary.talk(await diary.open(ALICE), ALICE, "Hello.", "Hello.")
-        told_names = await told(site, f"names?of={ALICE.id},U2,U3,U2")
-        assert told_names == {"names": {ALICE.id: "Alice", "U2": "Bob"}}
-        for asked in ("", "of=", "of=alice", "of=" + ",".join(f"U{number}" for number in range(51))):
-            assert "ids" in (await told(site, f"names?{asked}", 400))["error"]
+async def test_names_are_told_of_those_who_spoke_and_of_those_whom_slack_knows(site: Site) -> None:
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    await diary.talk(await diary.open(ALICE), ALICE, "Hello.", "Hello.")
+    told_names = await told(site, f"names?of={ALICE.id},U2,U3,U2")
+    assert told_names == {"names": {ALICE.id: "Alice", "U2": "Bob"}}
+    for asked in ("", "of=", "of=alice", "of=" + ",".join(f"U{number}" for number in range(51))):
+        assert "ids" in (await told(site, f"names?{asked}", 400))["error"]
 
 
 async def test_a_group_dm_is_called_by_those_in_it_or_where_slack_does_not_say_by_who_spoke(
-    tmp_path: Path,
+    site: Site,
 ) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        for channel in ("G0TOLD00001", "G0UNTOLD001"):
-            await diary.talk(await diary.open(ALICE, channel), ALICE, "Cake?", "Yes.")
-        rows = (await told(site, "threads"))["threads"]
-        names = ["Group DM with Alice", "Group DM with Alice, Bob"]
-        assert [row["place"] for row in rows] == names
-        assert [row["place"] for row in (await told(site, "threads?words=bob"))["threads"]] == names[1:]
-        assert sorted(one["place"] for one in (await told(site, "costs?days=7"))["threads"]) == names
-        assert (await told(site, "names?of=G0TOLD00001"))["names"] == {"G0TOLD00001": names[1]}
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    for channel in ("G0TOLD00001", "G0UNTOLD001"):
+        await diary.talk(await diary.open(ALICE, channel), ALICE, "Cake?", "Yes.")
+    rows = (await told(site, "threads"))["threads"]
+    names = ["Group DM with Alice", "Group DM with Alice, Bob"]
+    assert [row["place"] for row in rows] == names
+    assert [row["place"] for row in (await told(site, "threads?words=bob"))["threads"]] == names[1:]
+    assert sorted(one["place"] for one in (await told(site, "costs?days=7"))["threads"]) == names
+    assert (await told(site, "names?of=G0TOLD00001"))["names"] == {"G0TOLD00001": names[1]}
 
 
-async def test_a_private_channel_is_told_apart_from_a_public_one(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        diary = Diary(journal=site.journal, clock=FakeClock())
-        for channel in (GENERAL, "C0PRIVATE01"):
-            await diary.talk(await diary.open(ALICE, channel), ALICE, "Hello.", "Hello.")
-        rows = (await told(site, "threads"))["threads"]
-        assert [(row["place"], row["private"]) for row in rows] == [("#secret", True), ("#general", False)]
+async def test_a_private_channel_is_told_apart_from_a_public_one(site: Site) -> None:
+    diary = Diary(journal=site.journal, clock=FakeClock())
+    for channel in (GENERAL, "C0PRIVATE01"):
+        await diary.talk(await diary.open(ALICE, channel), ALICE, "Hello.", "Hello.")
+    rows = (await told(site, "threads"))["threads"]
+    assert [(row["place"], row["private"]) for row in rows] == [("#secret", True), ("#general", False)]

@@ -14,7 +14,7 @@ from daemon.engine.kinds import AttemptFailed, GivenUp, Outage, OutageEnded, Res
 from daemon.kinds import SOUL_KINDS, Claim, Fault, TurnEnded, Unsaid
 from daemon.project import root
 from tests.clock import FakeClock
-from tests.console.browser import IN_A_BROWSER, Browsing, daemon
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows, daemon
 from tests.console.site import called
 from tests.console.theatre import premiere
 from tests.soak import SOAK
@@ -65,30 +65,29 @@ async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
     assert complaints == []
 
 
-async def test_the_page_is_used_by_keyboard_alone(tmp_path: Path, browser: Browsing) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(address)
-        await expect(page.locator("#place")).to_have_text("Claudius")
-        await _tab_to(page, "#composer textarea")
-        await page.keyboard.type("one")
-        await page.keyboard.press("Shift+Enter")
-        await page.keyboard.type("two")
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".thread.open .message").first.locator(".text")).to_have_text(
-            "one\ntwo", use_inner_text=True
-        )
-        await _tab_to(page, "#composer .send")
-        await page.get_by_text("All", exact=True).click()
-        await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(1)
-        for _ in range(30):
-            await page.keyboard.press("k")
-            if await page.locator("#entries .current[data-kind='model-call']").count():
-                break
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#call")).to_be_focused()
-        await page.keyboard.press("Escape")
-        await expect(page.locator("#entries .current[data-kind='model-call']")).to_be_focused()
+async def test_the_page_is_used_by_keyboard_alone(address: str, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await expect(page.locator("#place")).to_have_text("Claudius")
+    await _tab_to(page, "#composer textarea")
+    await page.keyboard.type("one")
+    await page.keyboard.press("Shift+Enter")
+    await page.keyboard.type("two")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".thread.open .message").first.locator(".text")).to_have_text(
+        "one\ntwo", use_inner_text=True
+    )
+    await _tab_to(page, "#composer .send")
+    await page.get_by_text("All", exact=True).click()
+    await expect(page.locator("#entries [data-kind='turn-ended']")).to_have_count(1)
+    for _ in range(30):
+        await page.keyboard.press("k")
+        if await page.locator("#entries .current[data-kind='model-call']").count():
+            break
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#call")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#entries .current[data-kind='model-call']")).to_be_focused()
 
 
 @SOAK
@@ -145,19 +144,18 @@ async def test_what_goes_wrong_stands_in_the_journal_in_plain_words(
 
 
 @SOAK
-async def test_the_ends_of_the_journal_are_a_key_away(tmp_path: Path, browser: Browsing) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(address)
-        await _say(page, "Hello")
-        await page.get_by_text("All", exact=True).click()
-        entry = page.locator("#entries > li")
-        await entry.last.click()
-        for key, place in (("g", entry.first), ("G", entry.last), ("Home", entry.first), ("End", entry.last)):
-            await page.keyboard.press(key)
-            await expect(place).to_be_focused()
-        await page.keyboard.press("PageUp")
-        await expect(entry.last).not_to_be_focused()
+async def test_the_ends_of_the_journal_are_a_key_away(address: str, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await _say(page, "Hello")
+    await page.get_by_text("All", exact=True).click()
+    entry = page.locator("#entries > li")
+    await entry.last.click()
+    for key, place in (("g", entry.first), ("G", entry.last), ("Home", entry.first), ("End", entry.last)):
+        await page.keyboard.press(key)
+        await expect(place).to_be_focused()
+    await page.keyboard.press("PageUp")
+    await expect(entry.last).not_to_be_focused()
 
 
 async def _say(page: Page, text: str) -> None:

@@ -13,9 +13,9 @@ from playwright.async_api import Page, ViewportSize, expect
 from daemon.engine.kinds import Restarted
 from daemon.kinds import CellBegan, CellRan, ReadingBegan, ReadingEnded, SystemMessage, TurnBegan, TurnEnded
 from daemon.project import root
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.deliveries import DELIVERIES, QUESTION, ROUNDS, cell, open_sandbox, pieces, reading
-from tests.console.desk import THREAD, desk
+from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import (
     EXECUTION,
     READ,
@@ -143,192 +143,182 @@ async def test_a_reading_at_its_bound_stops_and_says_what_it_knows(tmp_path: Pat
 
 @SOAK
 async def test_each_reading_says_what_ended_it_and_the_newest_stands_first(
-    tmp_path: Path, browser: Browsing
+    here: Desk, chromium: Windows
 ) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await readings(chromium, world)
-        for number, (reason, answer, _, _) in enumerate(ENDS, 1):
-            read = f"{EXECUTION}/read#{number}"
-            await write(world, f"{read}/reading#1", ReadingBegan(question=f"{reason}?", shape="a str"))
-            ended = ReadingEnded(
-                answer=answer, reason=reason, partial=reason != "answered", iterations=2, calls=9
-            )
-            await write(world, f"{read}/reading-ended#1", ended)
-        roots = page.get_by_role("tree").locator("> .root")
-        await expect(roots).to_have_count(len(ENDS))
-        for root, (reason, _, words, why) in zip(await roots.all(), reversed(ENDS), strict=True):
-            await expect(name(root)).to_have_text(f"{reason}?")
-            await expect(state(root)).to_have_text(words)
-            await expect(figures(root)).to_have_text(re.compile(f"^{why}2 rounds"))
-        await page.goto("about:blank")
-        await page.goto(f"{world.url}/#{THREAD}")
-        await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
-        await turn_to(page, "Readings")
-        await shoot(page, "ends")
-        await expect(roots).to_have_count(len(ENDS))
-        await expect(roots.locator(":scope[aria-expanded='true']")).to_have_count(1)
-        await expect(roots.first).to_have_attribute("aria-expanded", "true")
+    page = await readings(chromium, here)
+    for number, (reason, answer, _, _) in enumerate(ENDS, 1):
+        read = f"{EXECUTION}/read#{number}"
+        await write(here, f"{read}/reading#1", ReadingBegan(question=f"{reason}?", shape="a str"))
+        ended = ReadingEnded(
+            answer=answer, reason=reason, partial=reason != "answered", iterations=2, calls=9
+        )
+        await write(here, f"{read}/reading-ended#1", ended)
+    roots = page.get_by_role("tree").locator("> .root")
+    await expect(roots).to_have_count(len(ENDS))
+    for tree, (reason, _, words, why) in zip(await roots.all(), reversed(ENDS), strict=True):
+        await expect(name(tree)).to_have_text(f"{reason}?")
+        await expect(state(tree)).to_have_text(words)
+        await expect(figures(tree)).to_have_text(re.compile(f"^{why}2 rounds"))
+    await page.goto("about:blank")
+    await page.goto(f"{here.url}/#{THREAD}")
+    await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
+    await turn_to(page, "Readings")
+    await shoot(page, "ends")
+    await expect(roots).to_have_count(len(ENDS))
+    await expect(roots.locator(":scope[aria-expanded='true']")).to_have_count(1)
+    await expect(roots.first).to_have_attribute("aria-expanded", "true")
 
 
 @SOAK
-async def test_a_reading_that_does_not_go_on_says_so(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await readings(chromium, world)
-        root = page.get_by_role("tree").locator("> .root").last
-        below = f"{READ}/cell#1!in/:f00d#1"
-        await write(world, f"{EXECUTION}/began", TurnBegan(execution=EXECUTION, inputs=()))
-        await write(world, f"{READ}/reading#1", ReadingBegan(question="Why?", shape="a str"))
-        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="rlm_query('And why?')"))
-        await write(world, f"{below}/reading#1", ReadingBegan(question="And why?", shape="a str", depth=1))
-        inner, child = cell_of(root, 0), root.locator(".reading")
-        for one, words in ((root, "reading"), (inner, "running"), (child, "reading")):
-            await expect(state(one)).to_have_text(words)
-        await write(world, f"{EXECUTION}/ended", TurnEnded(outcome="suspended"))
-        for one in (root, inner, child):
-            await expect(state(one)).to_have_text("waits")
-        await write(world, f"{THREAD}@9/began", TurnBegan(execution=EXECUTION, inputs=()))
-        await expect(state(child)).to_have_text("reading")
-        lost = CellRan(text="(interrupted)", failed=True, lost=True)
-        await write(world, f"{READ}/cell#1!done", lost)
-        await expect(state(inner)).to_have_text("lost")
-        await expect(state(child)).to_have_text("broken off")
-        await expect(state(root)).to_have_text("reading")
-        await write(world, f"{EXECUTION}/restarted", Restarted(why="other words"))
-        await expect(state(root)).to_have_text("broken off")
-        anew = f"{EXECUTION}~1/read#1"
-        await write(world, f"{anew}/reading#1", ReadingBegan(question="Why, again?", shape="a str"))
-        await expect(state(page.get_by_role("tree").locator("> .root").first)).to_have_text("reading")
-        await write(world, f"{THREAD}@9/ended", TurnEnded(outcome="failed"))
-        await expect(page.get_by_role("tree").locator("> .root > .top-of-branch .state")).to_have_text(
-            ["broken off"] * 2
-        )
+async def test_a_reading_that_does_not_go_on_says_so(here: Desk, chromium: Windows) -> None:
+    page = await readings(chromium, here)
+    root = page.get_by_role("tree").locator("> .root").last
+    below = f"{READ}/cell#1!in/:f00d#1"
+    await write(here, f"{EXECUTION}/began", TurnBegan(execution=EXECUTION, inputs=()))
+    await write(here, f"{READ}/reading#1", ReadingBegan(question="Why?", shape="a str"))
+    await write(here, f"{READ}/cell#1", CellBegan(name="cell", code="rlm_query('And why?')"))
+    await write(here, f"{below}/reading#1", ReadingBegan(question="And why?", shape="a str", depth=1))
+    inner, child = cell_of(root, 0), root.locator(".reading")
+    for one, words in ((root, "reading"), (inner, "running"), (child, "reading")):
+        await expect(state(one)).to_have_text(words)
+    await write(here, f"{EXECUTION}/ended", TurnEnded(outcome="suspended"))
+    for one in (root, inner, child):
+        await expect(state(one)).to_have_text("waits")
+    await write(here, f"{THREAD}@9/began", TurnBegan(execution=EXECUTION, inputs=()))
+    await expect(state(child)).to_have_text("reading")
+    lost = CellRan(text="(interrupted)", failed=True, lost=True)
+    await write(here, f"{READ}/cell#1!done", lost)
+    await expect(state(inner)).to_have_text("lost")
+    await expect(state(child)).to_have_text("broken off")
+    await expect(state(root)).to_have_text("reading")
+    await write(here, f"{EXECUTION}/restarted", Restarted(why="other words"))
+    await expect(state(root)).to_have_text("broken off")
+    anew = f"{EXECUTION}~1/read#1"
+    await write(here, f"{anew}/reading#1", ReadingBegan(question="Why, again?", shape="a str"))
+    await expect(state(page.get_by_role("tree").locator("> .root").first)).to_have_text("reading")
+    await write(here, f"{THREAD}@9/ended", TurnEnded(outcome="failed"))
+    await expect(page.get_by_role("tree").locator("> .root > .top-of-branch .state")).to_have_text(
+        ["broken off"] * 2
+    )
 
 
-async def test_what_models_and_texts_say_is_never_html(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await readings(chromium, world)
-        evil = called("recurse", reading=True, text=f"{EVIL}\n```repl\nprint({EVIL!r})\n```")
-        await write(world, f"{READ}/reading#1", ReadingBegan(question=EVIL, shape=EVIL))
-        await write(world, f"{READ}/recurse#1", evil)
-        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code=EVIL))
-        await ask(world, 1, prompt=EVIL, text=EVIL)
-        await write(world, f"{READ}/cell#1!done", CellRan(text=EVIL, failed=True, variables={EVIL: EVIL}))
-        await write(world, f"{READ}/system-message#1", SystemMessage(text=EVIL))
-        await write(world, f"{READ}/reading-ended#1", ReadingEnded(answer=EVIL, reason="calls", partial=True))
-        root = page.get_by_role("tree").locator("> .root")
-        await expect(state(root)).to_have_text("partial")
-        await root.locator(".asked .head").click()
-        for place in (".code pre", ".output pre", ".prompt .word > span", ".its-answer", ".shape .rest"):
-            await expect(root.locator(place)).to_have_text(EVIL)
-        await expect(root.locator("[data-kind='reading-ended']")).to_contain_text("<img src=x onerror=")
-        await shoot(page, "evil")
-        for view in ("Thoughts", "This thread", "All"):
-            await turn_to(page, view)
-            await expect(
-                page.locator(
-                    "#tree:not([hidden]) [data-kind='reading'], #entries [data-kind='reading']"
-                ).first
-            ).to_contain_text("<img src=x")
-        assert await page.locator(":is(main img, main script, #readings :not(.head) > b)").count() == 0
-        assert await page.evaluate("window.hacked") is None
+async def test_what_models_and_texts_say_is_never_html(here: Desk, chromium: Windows) -> None:
+    page = await readings(chromium, here)
+    evil = called("recurse", reading=True, text=f"{EVIL}\n```repl\nprint({EVIL!r})\n```")
+    await write(here, f"{READ}/reading#1", ReadingBegan(question=EVIL, shape=EVIL))
+    await write(here, f"{READ}/recurse#1", evil)
+    await write(here, f"{READ}/cell#1", CellBegan(name="cell", code=EVIL))
+    await ask(here, 1, prompt=EVIL, text=EVIL)
+    await write(here, f"{READ}/cell#1!done", CellRan(text=EVIL, failed=True, variables={EVIL: EVIL}))
+    await write(here, f"{READ}/system-message#1", SystemMessage(text=EVIL))
+    await write(here, f"{READ}/reading-ended#1", ReadingEnded(answer=EVIL, reason="calls", partial=True))
+    root = page.get_by_role("tree").locator("> .root")
+    await expect(state(root)).to_have_text("partial")
+    await root.locator(".asked .head").click()
+    for place in (".code pre", ".output pre", ".prompt .word > span", ".its-answer", ".shape .rest"):
+        await expect(root.locator(place)).to_have_text(EVIL)
+    await expect(root.locator("[data-kind='reading-ended']")).to_contain_text("<img src=x onerror=")
+    await shoot(page, "evil")
+    for view in ("Thoughts", "This thread", "All"):
+        await turn_to(page, view)
+        await expect(
+            page.locator("#tree:not([hidden]) [data-kind='reading'], #entries [data-kind='reading']").first
+        ).to_contain_text("<img src=x")
+    assert await page.locator(":is(main img, main script, #readings :not(.head) > b)").count() == 0
+    assert await page.evaluate("window.hacked") is None
 
 
 @SOAK
 async def test_thousands_of_sub_calls_stay_one_line_until_somebody_wants_to_see_them(
-    tmp_path: Path, browser: Browsing
+    here: Desk, chromium: Windows
 ) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await readings(chromium, world)
-        await write(world, f"{READ}/reading#1", ReadingBegan(question="How many?", shape="a str"))
-        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="llm_query_batched(all)"))
-        tree = page.get_by_role("tree")
-        line = tree.locator(".asked")
-        await asyncio.gather(*[ask(world, number) for number in range(MANY)])
-        await expect(line.locator(".head")).to_have_text("1,200 sub-calls · $0.12so far")
-        assert await tree.locator(".prompt").count() == 0, "what is folded is not drawn"
-        await line.locator(".head").click()
-        more = line.locator(".more")
-        await expect(line.locator(".prompt")).to_have_count(50)
-        await expect(more).to_have_text("1,150 more sub-calls")
-        await more.focus()
-        await page.keyboard.press("Enter")
-        await expect(line.locator(".prompt")).to_have_count(150)
-        await expect(line.locator(".prompt").nth(50)).to_be_focused()
-        assert await tree.locator("*").count() < 2_000
-        await ask(world, MANY, outcome="failed", failure="overloaded")
-        await expect(line.locator(".head")).to_contain_text("1 without an answer, so far")
-        await expect(more).to_have_text("1,051 more sub-calls")
-        await turn_to(page, "This thread")
-        assert await page.locator("#entries > [data-seq]").count() <= 1_000
+    page = await readings(chromium, here)
+    await write(here, f"{READ}/reading#1", ReadingBegan(question="How many?", shape="a str"))
+    await write(here, f"{READ}/cell#1", CellBegan(name="cell", code="llm_query_batched(all)"))
+    tree = page.get_by_role("tree")
+    line = tree.locator(".asked")
+    await asyncio.gather(*[ask(here, number) for number in range(MANY)])
+    await expect(line.locator(".head")).to_have_text("1,200 sub-calls · $0.12so far")
+    assert await tree.locator(".prompt").count() == 0, "what is folded is not drawn"
+    await line.locator(".head").click()
+    more = line.locator(".more")
+    await expect(line.locator(".prompt")).to_have_count(50)
+    await expect(more).to_have_text("1,150 more sub-calls")
+    await more.focus()
+    await page.keyboard.press("Enter")
+    await expect(line.locator(".prompt")).to_have_count(150)
+    await expect(line.locator(".prompt").nth(50)).to_be_focused()
+    assert await tree.locator("*").count() < 2_000
+    await ask(here, MANY, outcome="failed", failure="overloaded")
+    await expect(line.locator(".head")).to_contain_text("1 without an answer, so far")
+    await expect(more).to_have_text("1,051 more sub-calls")
+    await turn_to(page, "This thread")
+    assert await page.locator("#entries > [data-seq]").count() <= 1_000
 
 
 @SOAK
 async def test_it_is_walked_through_by_keyboard_down_to_what_the_model_saw(
-    tmp_path: Path, browser: Browsing
+    here: Desk, chromium: Windows
 ) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await readings(chromium, world)
-        long = "\n".join(f"line {number}" for number in range(60))
-        await write(world, f"{READ}/reading#1", ReadingBegan(question="What?", shape="a str"))
-        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="print(context)"))
-        for number in range(2):
-            await ask(world, number)
-        await write(world, f"{READ}/cell#1!done", CellRan(text=long))
-        tree = page.get_by_role("tree")
-        root, inner = tree.locator("> .root"), tree.locator(".cell")
-        output = inner.locator(".output")
-        await expect(output).to_contain_text("Show all 469 characters")
-        await tree.locator("[tabindex='0']").focus()
-        await page.keyboard.press("ArrowRight")
-        await expect(tree.locator(".shape")).to_be_focused()
-        await page.keyboard.press("ArrowDown")
-        await expect(inner).to_be_focused()
-        cut = await output.evaluate("(node) => node.clientHeight")
-        await page.keyboard.press("Enter")
-        await expect(output).to_contain_text("Show less")
-        assert await output.evaluate("(node) => node.clientHeight") > 2 * cut
-        await page.keyboard.press("ArrowDown")
-        await expect(inner.locator(".asked")).to_be_focused()
-        await page.keyboard.press("Enter")
-        await page.keyboard.press("j")
-        await expect(inner.locator(".prompt").first).to_be_focused()
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#call-body")).to_contain_text("No. 0")
-        await page.keyboard.press("j")
-        await expect(page.locator("#call-body")).to_contain_text("No. 1")
-        await page.keyboard.press("Escape")
-        await expect(inner.locator(".prompt").last).to_be_focused()
-        for _ in range(3):
-            await page.keyboard.press("ArrowLeft")
-        await expect(inner).to_be_focused()
+    page = await readings(chromium, here)
+    long = "\n".join(f"line {number}" for number in range(60))
+    await write(here, f"{READ}/reading#1", ReadingBegan(question="What?", shape="a str"))
+    await write(here, f"{READ}/cell#1", CellBegan(name="cell", code="print(context)"))
+    for number in range(2):
+        await ask(here, number)
+    await write(here, f"{READ}/cell#1!done", CellRan(text=long))
+    tree = page.get_by_role("tree")
+    root, inner = tree.locator("> .root"), tree.locator(".cell")
+    output = inner.locator(".output")
+    await expect(output).to_contain_text("Show all 469 characters")
+    await tree.locator("[tabindex='0']").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(tree.locator(".shape")).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    await expect(inner).to_be_focused()
+    cut = await output.evaluate("(node) => node.clientHeight")
+    await page.keyboard.press("Enter")
+    await expect(output).to_contain_text("Show less")
+    assert await output.evaluate("(node) => node.clientHeight") > 2 * cut
+    await page.keyboard.press("ArrowDown")
+    await expect(inner.locator(".asked")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("j")
+    await expect(inner.locator(".prompt").first).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#call-body")).to_contain_text("No. 0")
+    await page.keyboard.press("j")
+    await expect(page.locator("#call-body")).to_contain_text("No. 1")
+    await page.keyboard.press("Escape")
+    await expect(inner.locator(".prompt").last).to_be_focused()
+    for _ in range(3):
         await page.keyboard.press("ArrowLeft")
-        await expect(inner.locator(".last").first).to_have_text("print(context)")
-        await expect(output).to_be_hidden()
-        await page.keyboard.press("ArrowLeft")
-        await expect(root).to_be_focused()
+    await expect(inner).to_be_focused()
+    await page.keyboard.press("ArrowLeft")
+    await expect(inner.locator(".last").first).to_have_text("print(context)")
+    await expect(output).to_be_hidden()
+    await page.keyboard.press("ArrowLeft")
+    await expect(root).to_be_focused()
 
 
 @SOAK
-async def test_readings_below_readings_are_read_on_a_phone(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await readings(chromium, world, PHONE)
-        tree = page.get_by_role("tree")
-        path, child = READ, tree.locator("> .root")
-        for depth in range(4):
-            question = f"At depth {depth}?"
-            await write(
-                world, f"{path}/reading#1", ReadingBegan(question=question, shape="a str", depth=depth)
-            )
-            await expect(name(child)).to_have_text(question)
-            code = f"rlm_query('{'deeper ' * 12}')"
-            await write(world, f"{path}/cell#1", CellBegan(name="cell", code=code))
-            await expect(cell_of(child, 0).locator("> .top-of-branch > .code")).to_contain_text("deeper")
-            path = f"{path}/cell#1!in/:{depth}#1"
-            child = cell_of(child, 0).locator("> ul > .reading")
-        await expect(figures(tree.locator(".reading").last)).to_contain_text("depth 3")
-        await shoot(page, "phone")
-        assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        assert await tree.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+async def test_readings_below_readings_are_read_on_a_phone(here: Desk, chromium: Windows) -> None:
+    page = await readings(chromium, here, PHONE)
+    tree = page.get_by_role("tree")
+    path, child = READ, tree.locator("> .root")
+    for depth in range(4):
+        question = f"At depth {depth}?"
+        await write(here, f"{path}/reading#1", ReadingBegan(question=question, shape="a str", depth=depth))
+        await expect(name(child)).to_have_text(question)
+        code = f"rlm_query('{'deeper ' * 12}')"
+        await write(here, f"{path}/cell#1", CellBegan(name="cell", code=code))
+        await expect(cell_of(child, 0).locator("> .top-of-branch > .code")).to_contain_text("deeper")
+        path = f"{path}/cell#1!in/:{depth}#1"
+        child = cell_of(child, 0).locator("> ul > .reading")
+    await expect(figures(tree.locator(".reading").last)).to_contain_text("depth 3")
+    await shoot(page, "phone")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert await tree.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
 
 
 @SOAK
@@ -336,14 +326,14 @@ async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_know
     tmp_path: Path, browser: Browsing
 ) -> None:
     nobody = {"workspace": False, "model": False}
-    async with desk(tmp_path, rehearsed=nobody) as world, browser() as chromium:
-        await world.remember(ALICE, "1.1", [])
-        await write(world, f"{READ}/reading#1", ReadingBegan(question="Long ago?", shape="a str"))
-        await write(world, f"{READ}/cell#1", CellBegan(name="cell", code="pass"))
+    async with desk(tmp_path, rehearsed=nobody) as here, browser() as chromium:
+        await here.remember(ALICE, "1.1", [])
+        await write(here, f"{READ}/reading#1", ReadingBegan(question="Long ago?", shape="a str"))
+        await write(here, f"{READ}/cell#1", CellBegan(name="cell", code="pass"))
         for number in range(400):
-            await ask(world, number)
+            await ask(here, number)
         page = await chromium.new_page(viewport=SIZE)
-        await page.goto(world.url)
+        await page.goto(here.url)
         await turn_to(page, "Readings")
         root = page.get_by_role("tree").locator("> .root")
         out_of_sight = "Its beginning is not in sight."
@@ -352,7 +342,7 @@ async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_know
             await root.locator("> .top-of-branch > .head").click()
         await expect(name(root)).to_have_text("Long ago?")
         await expect(root.locator(".asked .head")).to_contain_text("400 sub-calls")
-        await write(world, f"{EXECUTION}/read#2/reading#1", ReadingBegan(question="And now?", shape="a str"))
+        await write(here, f"{EXECUTION}/read#2/reading#1", ReadingBegan(question="And now?", shape="a str"))
         for view in ("Thoughts", "All"):
             await turn_to(page, view)
             if view == "Thoughts":

@@ -6,7 +6,6 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import quote
 
 from hypothesis import given
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from daemon.console.paging import Pages, Place
 from daemon.console.search import pattern, words_in
-from tests.console.site import Site, called, console, message
+from tests.console.site import Site, called, message
 from tests.console.test_pages import said, told
 
 
@@ -23,83 +22,75 @@ async def found(site: Site, words: str, more: str = "") -> list[str]:
     return [*said(await told(site, f"search?words={quote(words)}{more}"))]
 
 
-async def test_an_entry_is_found_by_all_of_its_words_in_capitals_or_not(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for text in ('The "fox" in Kraków', "a fox, 100 % red", "ВЕЧЕРОМ в саду", "under_score C:\\new"):
-            await site.remember(text)
-        assert await found(site, "FOX") == ['The "fox" in Kraków', "a fox, 100 % red"]
-        assert await found(site, "red fox") == ["a fox, 100 % red"]
-        assert await found(site, "KRAKÓW") == ['The "fox" in Kraków']
-        assert await found(site, "вечером") == ["ВЕЧЕРОМ в саду"]
-        assert await found(site, '"fox"') == ['The "fox" in Kraków']
-        assert await found(site, "100 %") == ["a fox, 100 % red"]
-        assert await found(site, "r_s c:\\new") == ["under_score C:\\new"]
-        for nowhere in ("rxs", "1%0", "text", "f~ox", "user name"):
-            assert await found(site, nowhere) == [], nowhere
+async def test_an_entry_is_found_by_all_of_its_words_in_capitals_or_not(site: Site) -> None:
+    for text in ('The "fox" in Kraków', "a fox, 100 % red", "ВЕЧЕРОМ в саду", "under_score C:\\new"):
+        await site.remember(text)
+    assert await found(site, "FOX") == ['The "fox" in Kraków', "a fox, 100 % red"]
+    assert await found(site, "red fox") == ["a fox, 100 % red"]
+    assert await found(site, "KRAKÓW") == ['The "fox" in Kraków']
+    assert await found(site, "вечером") == ["ВЕЧЕРОМ в саду"]
+    assert await found(site, '"fox"') == ['The "fox" in Kraków']
+    assert await found(site, "100 %") == ["a fox, 100 % red"]
+    assert await found(site, "r_s c:\\new") == ["under_score C:\\new"]
+    for nowhere in ("rxs", "1%0", "text", "f~ox", "user name"):
+        assert await found(site, nowhere) == [], nowhere
 
 
-async def test_a_thread_is_searched_with_its_branches(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for thread in ("sess-1", "sess-1.branch", "sess-2", "sess-11"):
-            await site.remember(f"a fox in {thread}", thread=thread)
-        assert await found(site, "fox", "&thread=sess-1") == ["a fox in sess-1", "a fox in sess-1.branch"]
+async def test_a_thread_is_searched_with_its_branches(site: Site) -> None:
+    for thread in ("sess-1", "sess-1.branch", "sess-2", "sess-11"):
+        await site.remember(f"a fox in {thread}", thread=thread)
+    assert await found(site, "fox", "&thread=sess-1") == ["a fox in sess-1", "a fox in sess-1.branch"]
 
 
-async def test_what_a_model_answered_is_found_and_not_what_it_saw(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        await site.journal.append("sess-1", called(text="An owl."), key="one")
-        saw = replace(called(text="Nothing."), trailing="an owl was seen")
-        await site.journal.append("sess-1", saw, key="two")
-        page = await told(site, "search?words=owl")
-        assert [entry["body"]["text"] for entry in page["entries"]] == ["An owl."]
+async def test_what_a_model_answered_is_found_and_not_what_it_saw(site: Site) -> None:
+    await site.journal.append("sess-1", called(text="An owl."), key="one")
+    saw = replace(called(text="Nothing."), trailing="an owl was seen")
+    await site.journal.append("sess-1", saw, key="two")
+    page = await told(site, "search?words=owl")
+    assert [entry["body"]["text"] for entry in page["entries"]] == ["An owl."]
 
 
-async def test_what_is_forgotten_is_not_found(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        entry, _ = await site.journal.append("sess-1", message("owl"), key="msg:1")
-        assert await found(site, "owl") == ["owl"]
-        await site.journal.forget([entry.seq], thread="sess-1", key="forget", why="asked")
-        assert await found(site, "owl") == []
+async def test_what_is_forgotten_is_not_found(site: Site) -> None:
+    entry, _ = await site.journal.append("sess-1", message("owl"), key="msg:1")
+    assert await found(site, "owl") == ["owl"]
+    await site.journal.forget([entry.seq], thread="sess-1", key="forget", why="asked")
+    assert await found(site, "owl") == []
 
 
-async def test_the_newest_are_found_first_and_one_asks_on(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for n in range(7):
-            await site.remember(f"fox {n}")
-            await site.remember(f"owl {n}")
-        page = await told(site, "search?words=fox&limit=3")
-        assert said(page) == ["fox 4", "fox 5", "fox 6"]
-        page = await told(site, f"search?words=fox&limit=3&before={page['older']}")
-        assert said(page) == ["fox 1", "fox 2", "fox 3"]
-        page = await told(site, f"search?words=fox&limit=3&before={page['older']}")
-        assert (said(page), page["older"]) == (["fox 0"], None)
+async def test_the_newest_are_found_first_and_one_asks_on(site: Site) -> None:
+    for n in range(7):
+        await site.remember(f"fox {n}")
+        await site.remember(f"owl {n}")
+    page = await told(site, "search?words=fox&limit=3")
+    assert said(page) == ["fox 4", "fox 5", "fox 6"]
+    page = await told(site, f"search?words=fox&limit=3&before={page['older']}")
+    assert said(page) == ["fox 1", "fox 2", "fox 3"]
+    page = await told(site, f"search?words=fox&limit=3&before={page['older']}")
+    assert (said(page), page["older"]) == (["fox 0"], None)
 
 
-async def test_one_answer_looks_through_a_part_of_the_journal(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        await site.remember("the only fox")
-        for n in range(10):
-            await site.remember(f"owl {n}")
-        few = Pages(site.journal, searched=4)
-        page, asked = await few.page(Place(words="fox")), 1
-        while page.older:
-            assert not page.entries
-            page, asked = await few.page(Place(words="fox", before=page.older)), asked + 1
-        assert (len(page.entries), asked) == (1, 3)
+async def test_one_answer_looks_through_a_part_of_the_journal(site: Site) -> None:
+    await site.remember("the only fox")
+    for n in range(10):
+        await site.remember(f"owl {n}")
+    few = Pages(site.journal, searched=4)
+    page, asked = await few.page(Place(words="fox")), 1
+    while page.older:
+        assert not page.entries
+        page, asked = await few.page(Place(words="fox", before=page.older)), asked + 1
+    assert (len(page.entries), asked) == (1, 3)
 
 
-async def test_what_looks_like_it_and_is_not_is_bounded_too(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for n in range(10):
-            await site.remember(f"owl {n}")
-        page = await Pages(site.journal, looked_at=3).page(Place(words="address"))
-        assert (page.entries, page.older) == ([], 8)
+async def test_what_looks_like_it_and_is_not_is_bounded_too(site: Site) -> None:
+    for n in range(10):
+        await site.remember(f"owl {n}")
+    page = await Pages(site.journal, looked_at=3).page(Place(words="address"))
+    assert (page.entries, page.older) == ([], 8)
 
 
-async def test_no_words_are_a_plain_sentence(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for asked in ("", "words=", "words=%20"):
-            assert "looked for" in (await told(site, f"search?{asked}", 400))["error"]
+async def test_no_words_are_a_plain_sentence(site: Site) -> None:
+    for asked in ("", "words=", "words=%20"):
+        assert "looked for" in (await told(site, f"search?{asked}", 400))["error"]
 
 
 @given(st.text(min_size=1, max_size=8))

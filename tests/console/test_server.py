@@ -12,7 +12,7 @@ from daemon.console.event_stream import TAIL
 from daemon.kinds import Opened
 from daemon.server import url_of
 from tests.attention import PATIENCE
-from tests.console.site import called, console, frames
+from tests.console.site import Site, called, console, frames
 
 
 async def test_the_journal_is_shown_as_it_grows(tmp_path: Path) -> None:
@@ -37,12 +37,11 @@ async def test_a_page_that_reconnects_goes_on_where_it_was(tmp_path: Path) -> No
     assert entry["body"]["text"] == "three"
 
 
-async def test_a_page_may_say_where_to_begin(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        await site.remember("one")
-        await site.remember("two")
-        async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
-            assert [entry["body"]["text"] for _, entry in await frames(stream, 2)] == ["one", "two"]
+async def test_a_page_may_say_where_to_begin(site: Site) -> None:
+    await site.remember("one")
+    await site.remember("two")
+    async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
+        assert [entry["body"]["text"] for _, entry in await frames(stream, 2)] == ["one", "two"]
 
 
 async def test_a_new_page_sees_the_last_few_hundred_entries(tmp_path: Path) -> None:
@@ -61,12 +60,11 @@ async def test_a_page_that_remembers_another_journal_begins_anew(tmp_path: Path)
     assert entry["body"]["text"] == "one"
 
 
-async def test_a_place_that_is_no_number_is_a_plain_sentence(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for since in ("yesterday", "-1", "9" * 5000):
-            async with site.http.get(f"{site.url}/console/journal?since={since}") as answer:
-                assert answer.status == 400
-                assert "whole number" in (await answer.json())["error"]
+async def test_a_place_that_is_no_number_is_a_plain_sentence(site: Site) -> None:
+    for since in ("yesterday", "-1", "9" * 5000):
+        async with site.http.get(f"{site.url}/console/journal?since={since}") as answer:
+            assert answer.status == 400
+            assert "whole number" in (await answer.json())["error"]
 
 
 async def test_the_server_ends_while_a_page_is_open(tmp_path: Path) -> None:
@@ -102,20 +100,18 @@ async def test_a_long_prompt_is_sent_whole_only_to_who_looks_at_it(tmp_path: Pat
     assert shown["body"]["trailing"] == "long " * 10_000
 
 
-async def test_a_call_whose_hash_disagrees_says_so(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        call = await site.remember_call("forged")
-        async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
-            assert (await answer.json())["agrees"] is False
+async def test_a_call_whose_hash_disagrees_says_so(site: Site) -> None:
+    call = await site.remember_call("forged")
+    async with site.http.get(f"{site.url}/console/calls/{call.seq}") as answer:
+        assert (await answer.json())["agrees"] is False
 
 
-async def test_what_is_no_call_is_not_found(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        message = await site.remember("hello")
-        for path in (f"calls/{message.seq}", "calls/4711", "calls/abc", "nowhere"):
-            async with site.http.get(f"{site.url}/console/{path}") as answer:
-                assert answer.status == 404
-                assert (await answer.json())["error"].endswith(".")
+async def test_what_is_no_call_is_not_found(site: Site) -> None:
+    message = await site.remember("hello")
+    for path in (f"calls/{message.seq}", "calls/4711", "calls/abc", "nowhere"):
+        async with site.http.get(f"{site.url}/console/{path}") as answer:
+            assert answer.status == 404
+            assert (await answer.json())["error"].endswith(".")
 
 
 async def test_a_thread_is_found_by_its_place_in_slack(tmp_path: Path) -> None:
@@ -144,13 +140,12 @@ async def test_a_thread_is_found_by_its_place_in_slack(tmp_path: Path) -> None:
     assert unknown == {"thread": None, "entries": []}
 
 
-async def test_health_is_told_by_the_status(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        async with site.http.get(f"{site.url}/healthz") as answer:
-            assert (answer.status, await answer.json()) == (200, {"ok": True})
-        site.health["ok"] = False
-        async with site.http.get(f"{site.url}/healthz") as answer:
-            assert answer.status == 503
+async def test_health_is_told_by_the_status(site: Site) -> None:
+    async with site.http.get(f"{site.url}/healthz") as answer:
+        assert (answer.status, await answer.json()) == (200, {"ok": True})
+    site.health["ok"] = False
+    async with site.http.get(f"{site.url}/healthz") as answer:
+        assert answer.status == 503
 
 
 async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
@@ -165,22 +160,20 @@ async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
     assert "onclick" not in page
 
 
-async def test_what_is_no_part_of_the_page_is_not_found(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        for name in ("nothing.js", "", "a" * 5000, "%00", "..%2fserver.py", "main.js/"):
-            async with site.http.get(f"{site.url}/static/{name}") as answer:
-                assert answer.status == 404, name
-                assert (await answer.json())["error"] == "There is nothing under this address."
+async def test_what_is_no_part_of_the_page_is_not_found(site: Site) -> None:
+    for name in ("nothing.js", "", "a" * 5000, "%00", "..%2fserver.py", "main.js/"):
+        async with site.http.get(f"{site.url}/static/{name}") as answer:
+            assert answer.status == 404, name
+            assert (await answer.json())["error"] == "There is nothing under this address."
 
 
-async def test_a_page_that_is_far_behind_begins_anew(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        await asyncio.gather(*(site.remember(f"thought {n}") for n in range(TAIL + 20)))
-        for most, first in ((TAIL + 10, "21"), (TAIL + 20, "2")):
-            async with site.http.get(f"{site.url}/console/journal?since=1&most={most}") as stream:
-                assert (await frames(stream, 1))[0][0] == first
-        async with site.http.get(f"{site.url}/console/journal?most=x") as answer:
-            assert answer.status == 400
+async def test_a_page_that_is_far_behind_begins_anew(site: Site) -> None:
+    await asyncio.gather(*(site.remember(f"thought {n}") for n in range(TAIL + 20)))
+    for most, first in ((TAIL + 10, "21"), (TAIL + 20, "2")):
+        async with site.http.get(f"{site.url}/console/journal?since=1&most={most}") as stream:
+            assert (await frames(stream, 1))[0][0] == first
+    async with site.http.get(f"{site.url}/console/journal?most=x") as answer:
+        assert answer.status == 400
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,14 @@ async def is_served(site: Site, count: int) -> None:
     await until(lambda: len(site.streams()) >= count)
 
 
-async def test_what_waits_for_a_reader_is_bounded(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        deaf = await reader(site)
-        await is_served(site, 1)
-        for n in range(200):
-            await site.remember(f"{n} {LONG}")
-        [transport] = site.streams()
-        assert 0 < transport.get_write_buffer_size() <= 3 * ROOM
-        deaf.close()
+async def test_what_waits_for_a_reader_is_bounded(site: Site) -> None:
+    deaf = await reader(site)
+    await is_served(site, 1)
+    for n in range(200):
+        await site.remember(f"{n} {LONG}")
+    [transport] = site.streams()
+    assert 0 < transport.get_write_buffer_size() <= 3 * ROOM
+    deaf.close()
 
 
 async def test_who_takes_nothing_is_dropped_and_others_go_on(tmp_path: Path) -> None:
@@ -60,16 +59,15 @@ async def test_who_takes_nothing_is_dropped_and_others_go_on(tmp_path: Path) -> 
         deaf.close()
 
 
-async def test_a_new_page_takes_the_place_of_the_oldest(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        deaf = [await reader(site) for _ in range(MOST + 5)]
-        await is_served(site, MOST)
-        async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
-            await site.remember("hello")
-            assert (await frames(stream, 1))[0][1]["body"]["text"] == "hello"
-            assert len(site.streams()) <= MOST
-        for one in deaf:
-            one.close()
+async def test_a_new_page_takes_the_place_of_the_oldest(site: Site) -> None:
+    deaf = [await reader(site) for _ in range(MOST + 5)]
+    await is_served(site, MOST)
+    async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
+        await site.remember("hello")
+        assert (await frames(stream, 1))[0][1]["body"]["text"] == "hello"
+        assert len(site.streams()) <= MOST
+    for one in deaf:
+        one.close()
 
 
 async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
@@ -84,17 +82,16 @@ async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
     assert events._size == sum(map(len, events._made.values()))
 
 
-async def test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        await site.remember("first")
-        secret, _ = await site.journal.append("sess-00000001", message("a secret"), key="msg:2")
-        events = Events(site.journal)
-        slow, other = events.follow(0), events.follow(0)
-        assert b"first" in await anext(slow)
-        await site.journal.forget([secret.seq], thread="sess-00000001", key="forget", why="asked")
-        for reader in (other, slow):
-            assert b"a secret" not in await anext(reader) + await anext(reader)
-        assert b"a secret" not in b"".join(events._made.values())
+async def test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent(site: Site) -> None:
+    await site.remember("first")
+    secret, _ = await site.journal.append("sess-00000001", message("a secret"), key="msg:2")
+    events = Events(site.journal)
+    slow, other = events.follow(0), events.follow(0)
+    assert b"first" in await anext(slow)
+    await site.journal.forget([secret.seq], thread="sess-00000001", key="forget", why="asked")
+    for reader in (other, slow):
+        assert b"a secret" not in await anext(reader) + await anext(reader)
+    assert b"a secret" not in b"".join(events._made.values())
 
 
 def _entry(seq: int) -> Entry[Message]:

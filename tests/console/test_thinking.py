@@ -17,7 +17,7 @@ from daemon.console.unrecorded import LONGEST, Thinking
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, until
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
-from tests.console.site import console, frames
+from tests.console.site import Site, console, frames
 from tests.console.test_slow_readers import is_served, reader
 from tests.console.theatre import theatre
 from tests.signed_in import SHOWN, TOKEN, known_in
@@ -63,16 +63,15 @@ async def test_an_answer_is_told_as_it_comes_and_that_it_is_over(tmp_path: Path)
         assert [entry["body"]["text"] for _, entry in await frames(stream, 1)] == ["recorded"]
 
 
-async def test_who_comes_later_is_told_all_of_it_and_who_comes_after_it_nothing(tmp_path: Path) -> None:
-    async with console(tmp_path) as site:
-        with site.thinking.attempt("sess-1", "sess-1@2/think#1", "think") as hear:
-            hear("so")
-            hear(" far")
-            async with site.http.get(f"{site.url}/console/journal") as stream:
-                assert [one["text"] for one in await thoughts(stream, 1)] == ["so far"]
-        await site.remember("recorded")
+async def test_who_comes_later_is_told_all_of_it_and_who_comes_after_it_nothing(site: Site) -> None:
+    with site.thinking.attempt("sess-1", "sess-1@2/think#1", "think") as hear:
+        hear("so")
+        hear(" far")
         async with site.http.get(f"{site.url}/console/journal") as stream:
-            assert (await stream.content.readline()).startswith(b"id: ")
+            assert [one["text"] for one in await thoughts(stream, 1)] == ["so far"]
+    await site.remember("recorded")
+    async with site.http.get(f"{site.url}/console/journal") as stream:
+        assert (await stream.content.readline()).startswith(b"id: ")
 
 
 async def test_who_never_reads_holds_little_of_it(tmp_path: Path) -> None:

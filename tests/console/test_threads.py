@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, Route, ViewportSize, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing, late
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows, late
 from tests.console.theatre import premiere
 from tests.soak import SOAK
 
@@ -34,77 +34,73 @@ HOLDING = """
 
 @SOAK
 async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
-    tmp_path: Path, browser: Browsing
+    address: str, chromium: Windows
 ) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.add_init_script(HOLDING)
-        await page.goto(address)
+    page = await chromium.new_page(viewport=SIZE)
+    await page.add_init_script(HOLDING)
+    await page.goto(address)
 
-        async def receipt_last(route: Route) -> None:
-            answer = await route.fetch()
-            await expect(page.locator(".thread")).to_have_count(1)
-            await route.fulfill(response=answer)
-
-        await page.route("**/api/chat.postMessage", receipt_last, times=1)
-        await _begin(page, "the message first")
-
-        await page.evaluate("window.held = []")
-        await page.locator("#composer textarea").fill("its receipt first")
-        async with page.expect_request("**/console/threads/*"):  # the new thread is chosen
-            await page.keyboard.press("Enter")
+    async def receipt_last(route: Route) -> None:
+        answer = await route.fetch()
         await expect(page.locator(".thread")).to_have_count(1)
-        await page.evaluate("window.release(); window.held = null")
-        await expect(page.locator(".thread.open .message").first).to_contain_text("its receipt first")
-        await expect(page.locator(".thread.open .reply textarea")).to_be_visible()
+        await route.fulfill(response=answer)
+
+    await page.route("**/api/chat.postMessage", receipt_last, times=1)
+    await _begin(page, "the message first")
+
+    await page.evaluate("window.held = []")
+    await page.locator("#composer textarea").fill("its receipt first")
+    async with page.expect_request("**/console/threads/*"):  # the new thread is chosen
+        await page.keyboard.press("Enter")
+    await expect(page.locator(".thread")).to_have_count(1)
+    await page.evaluate("window.release(); window.held = null")
+    await expect(page.locator(".thread.open .message").first).to_contain_text("its receipt first")
+    await expect(page.locator(".thread.open .reply textarea")).to_be_visible()
 
 
-async def test_nobody_can_write_before_the_page_knows_where_to(tmp_path: Path, browser: Browsing) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        field = page.locator("#composer textarea")
-        async with late(page, "**/api/conversations.list"):
-            await page.goto(address)
-            await expect(field).to_be_disabled()
-        await expect(field).to_be_focused()
-        await _begin(page, "Good morning!")
+async def test_nobody_can_write_before_the_page_knows_where_to(address: str, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    field = page.locator("#composer textarea")
+    async with late(page, "**/api/conversations.list"):
+        await page.goto(address)
+        await expect(field).to_be_disabled()
+    await expect(field).to_be_focused()
+    await _begin(page, "Good morning!")
 
 
 @SOAK
 async def test_a_thread_is_open_for_replies_after_another_person_and_after_an_interruption(
-    tmp_path: Path, browser: Browsing
+    address: str, chromium: Windows
 ) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(address)
-        await page.get_by_role("button", name="general").click()
-        await _begin(page, "Good morning, all of you.")
-        await page.locator(".thread.open .reply-button").click()
-        await page.get_by_role("radio", name="Alice").press("ArrowRight")
-        await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
-        await _reply(page, "Good morning, Alice.", by="Bob")
-        await page.locator("#panel-composer textarea").fill("A draft")
-        await _put_away_and_back(page)
-        await expect(page.locator("#panel-composer textarea")).to_have_value("A draft")
-        await _reply(page, "Still here.", by="Bob")
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await page.get_by_role("button", name="general").click()
+    await _begin(page, "Good morning, all of you.")
+    await page.locator(".thread.open .reply-button").click()
+    await page.get_by_role("radio", name="Alice").press("ArrowRight")
+    await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
+    await _reply(page, "Good morning, Alice.", by="Bob")
+    await page.locator("#panel-composer textarea").fill("A draft")
+    await _put_away_and_back(page)
+    await expect(page.locator("#panel-composer textarea")).to_have_value("A draft")
+    await _reply(page, "Still here.", by="Bob")
 
 
 @SOAK
 async def test_whoever_one_has_turned_to_says_it_though_the_page_still_reads_what_they_see(
-    tmp_path: Path, browser: Browsing
+    address: str, chromium: Windows
 ) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(address)
-        await page.get_by_role("button", name="general").click()
-        await _begin(page, "Good morning, all of you.")
-        await page.locator(".thread.open .reply-button").click()
-        async with late(page, "**/api/conversations.list"):
-            await page.get_by_role("radio", name="Alice").press("ArrowRight")
-            await page.locator("#panel-composer textarea").fill("Good morning, Alice.")
-            async with page.expect_response("**/api/chat.postMessage"):
-                await page.keyboard.press("Enter")
-        await expect(page.locator("#panel .replies .by b")).to_have_text("Bob")
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await page.get_by_role("button", name="general").click()
+    await _begin(page, "Good morning, all of you.")
+    await page.locator(".thread.open .reply-button").click()
+    async with late(page, "**/api/conversations.list"):
+        await page.get_by_role("radio", name="Alice").press("ArrowRight")
+        await page.locator("#panel-composer textarea").fill("Good morning, Alice.")
+        async with page.expect_response("**/api/chat.postMessage"):
+            await page.keyboard.press("Enter")
+    await expect(page.locator("#panel .replies .by b")).to_have_text("Bob")
 
 
 async def test_what_cannot_be_sent_stays_a_draft_of_its_place(tmp_path: Path, browser: Browsing) -> None:

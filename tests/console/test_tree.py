@@ -139,35 +139,34 @@ async def _seen_by_who_comes_later(page: Page, url: str) -> None:
 
 
 @SOAK
-async def test_branches_are_opened_and_closed_by_keyboard(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await _thoughts(chromium, world, SIZE)
-        await remember(world, *tree_of("one", "two"), (f"{THREAD}.two", ThreadEnded(result="Two it is.")))
-        tree = page.get_by_role("tree")
-        one, two = _branch(tree, "one"), _branch(tree, "two")
-        await expect(_state(two)).to_have_text("completed")
-        await tree.locator("[tabindex='0']").focus()
-        await page.keyboard.press("End")
-        await expect(two.locator("[data-kind='thread-ended']")).to_be_focused()
-        await page.keyboard.press("ArrowLeft")
-        await expect(two).to_be_focused()
-        await page.keyboard.press("ArrowLeft")
-        await expect(two).to_have_attribute("aria-expanded", "false")
-        await expect(two.locator(".last")).to_have_text("Two it is.")
-        await expect(two.get_by_role("group")).to_be_hidden()
-        await page.keyboard.press("k")
-        await expect(one.locator(".talk").last).to_be_focused()
-        await page.keyboard.press("j")
-        await page.keyboard.press("Enter")
-        await expect(two.get_by_text("is asked from above")).to_be_visible()
-        await page.keyboard.press("ArrowRight")
-        await expect(two.locator(".talk").first).to_be_focused()
-        await _head(one).click()
-        await expect(one).to_have_attribute("aria-expanded", "false")
-        await remember(world, (f"{THREAD}.one", SelfCall(text="Heard while it was closed.")))
-        await expect(one.locator(".last")).to_have_text("Heard while it was closed.")
-        await _head(one).click()
-        await expect(one.get_by_role("group")).to_contain_text("Heard while it was closed.")
+async def test_branches_are_opened_and_closed_by_keyboard(here: Desk, chromium: Windows) -> None:
+    page = await _thoughts(chromium, here, SIZE)
+    await remember(here, *tree_of("one", "two"), (f"{THREAD}.two", ThreadEnded(result="Two it is.")))
+    tree = page.get_by_role("tree")
+    one, two = _branch(tree, "one"), _branch(tree, "two")
+    await expect(_state(two)).to_have_text("completed")
+    await tree.locator("[tabindex='0']").focus()
+    await page.keyboard.press("End")
+    await expect(two.locator("[data-kind='thread-ended']")).to_be_focused()
+    await page.keyboard.press("ArrowLeft")
+    await expect(two).to_be_focused()
+    await page.keyboard.press("ArrowLeft")
+    await expect(two).to_have_attribute("aria-expanded", "false")
+    await expect(two.locator(".last")).to_have_text("Two it is.")
+    await expect(two.get_by_role("group")).to_be_hidden()
+    await page.keyboard.press("k")
+    await expect(one.locator(".talk").last).to_be_focused()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await expect(two.get_by_text("is asked from above")).to_be_visible()
+    await page.keyboard.press("ArrowRight")
+    await expect(two.locator(".talk").first).to_be_focused()
+    await _head(one).click()
+    await expect(one).to_have_attribute("aria-expanded", "false")
+    await remember(here, (f"{THREAD}.one", SelfCall(text="Heard while it was closed.")))
+    await expect(one.locator(".last")).to_have_text("Heard while it was closed.")
+    await _head(one).click()
+    await expect(one.get_by_role("group")).to_contain_text("Heard while it was closed.")
 
 
 @SOAK
@@ -175,10 +174,10 @@ async def test_branches_stand_under_those_that_began_them_each_as_it_ended(
     tmp_path: Path, browser: Browsing
 ) -> None:
     ends = ("failed", "cancelled", "limited")
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await _thoughts(chromium, world, PHONE)
-        await remember(world, *tree_of(*ends, "deep"), *tree_of("deeper", above=f"{THREAD}.deep"))
-        await remember(world, *[(f"{THREAD}.{end}", ThreadEnded(status=end)) for end in ends])
+    async with desk(tmp_path) as here, browser() as chromium:
+        page = await _thoughts(chromium, here, PHONE)
+        await remember(here, *tree_of(*ends, "deep"), *tree_of("deeper", above=f"{THREAD}.deep"))
+        await remember(here, *[(f"{THREAD}.{end}", ThreadEnded(status=end)) for end in ends])
         tree = page.get_by_role("tree")
         for end in ends:
             await expect(_state(_branch(tree, end))).to_have_text(end)
@@ -193,49 +192,48 @@ async def test_branches_stand_under_those_that_began_them_each_as_it_ended(
 @SOAK
 async def test_a_hundred_branches_stay_a_page_that_one_can_read(tmp_path: Path, browser: Browsing) -> None:
     names = [f"item-{number}" for number in range(1, 101)]
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await _thoughts(chromium, world, SIZE)
-        await remember(world, *tree_of(*names))
+    async with desk(tmp_path) as here, browser() as chromium:
+        page = await _thoughts(chromium, here, SIZE)
+        await remember(here, *tree_of(*names))
         tree = page.get_by_role("tree")
         await expect(_state(_branch(tree, "item-100"))).to_have_text("thinking")
         await expect(tree.locator(".branch")).to_have_count(100)
         await expect(tree.locator(".branch[aria-expanded='true']")).to_have_count(6)
         assert await tree.locator("*").count() < 1500, "what is closed is not drawn"
-        await remember(world, *[(f"{THREAD}.{name}", ThreadEnded(result=name)) for name in names])
+        await remember(here, *[(f"{THREAD}.{name}", ThreadEnded(result=name)) for name in names])
         await expect(tree.locator(".branches").first).to_have_text("100 branches: 100 completed")
 
 
 @SOAK
-async def test_what_the_core_says_stands_there_in_words(tmp_path: Path, browser: Browsing) -> None:
-    async with desk(tmp_path) as world, browser() as chromium:
-        page = await _thoughts(chromium, world, SIZE)
-        fan = '<fan-out-complete total="2" successful="1"><result index="1">Ten &amp; one</result>'
-        fan += '<missing index="2" reason="failed"/></fan-out-complete>'
-        await remember(
-            world,
-            (THREAD, SystemMessage(text='<timer-set id="timer-7" label="tea" seconds="90"/>')),
-            (THREAD, SystemMessage(text='<huh position="4" repaired="true">an unclosed tag</huh>')),
-            (THREAD, InnerMessage(text=fan)),
-            (THREAD, SystemMessage(text=BUDGET)),
-            (THREAD, SystemMessage(text="<unheard-of a='b'/>")),
-            (THREAD, SystemMessage(text="no <markup")),
-        )
-        said = page.get_by_role("tree").locator(".talk")
-        await expect(said).to_have_count(6)
-        for row, words in zip(
-            await said.all(),
-            (
-                "a timer in 90 s: tea",
-                "mended: an unclosed tag",
-                "Ten & one",
-                "30 of 40",
-                "<unheard-of",
-                "no <markup",
-            ),
-            strict=True,
-        ):
-            await expect(row).to_contain_text(words)
-        await expect(said.nth(2)).to_contain_text("nothing: failed")
+async def test_what_the_core_says_stands_there_in_words(here: Desk, chromium: Windows) -> None:
+    page = await _thoughts(chromium, here, SIZE)
+    fan = '<fan-out-complete total="2" successful="1"><result index="1">Ten &amp; one</result>'
+    fan += '<missing index="2" reason="failed"/></fan-out-complete>'
+    await remember(
+        here,
+        (THREAD, SystemMessage(text='<timer-set id="timer-7" label="tea" seconds="90"/>')),
+        (THREAD, SystemMessage(text='<huh position="4" repaired="true">an unclosed tag</huh>')),
+        (THREAD, InnerMessage(text=fan)),
+        (THREAD, SystemMessage(text=BUDGET)),
+        (THREAD, SystemMessage(text="<unheard-of a='b'/>")),
+        (THREAD, SystemMessage(text="no <markup")),
+    )
+    said = page.get_by_role("tree").locator(".talk")
+    await expect(said).to_have_count(6)
+    for row, words in zip(
+        await said.all(),
+        (
+            "a timer in 90 s: tea",
+            "mended: an unclosed tag",
+            "Ten & one",
+            "30 of 40",
+            "<unheard-of",
+            "no <markup",
+        ),
+        strict=True,
+    ):
+        await expect(row).to_contain_text(words)
+    await expect(said.nth(2)).to_contain_text("nothing: failed")
 
 
 def tree_of(*names: str, above: str = THREAD) -> list[tuple[str, Event]]:
@@ -251,19 +249,19 @@ def tree_of(*names: str, above: str = THREAD) -> list[tuple[str, Event]]:
     return entries
 
 
-async def remember(world: Desk, *entries: tuple[str, Event]) -> None:
+async def remember(here: Desk, *entries: tuple[str, Event]) -> None:
     """These entries, in this order, each in its thread."""
-    since = world.journal.last()
+    since = here.journal.last()
     for number, (thread, event) in enumerate(entries, since):
-        await world.journal.append(thread, event, key=f"{thread}@1/{event.kind}#{number}")
+        await here.journal.append(thread, event, key=f"{thread}@1/{event.kind}#{number}")
 
 
-async def _thoughts(chromium: Windows, world: Desk, size: ViewportSize) -> Page:
+async def _thoughts(chromium: Windows, here: Desk, size: ViewportSize) -> Page:
     """The page, turned to the thoughts of a conversation that has a plan."""
-    ts = str((await world.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Think!"))["ts"])
-    await world.remember(ALICE, ts, [PlanMade(condition="all is known", steps=(("look", "open"),))])
+    ts = str((await here.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Think!"))["ts"])
+    await here.remember(ALICE, ts, [PlanMade(condition="all is known", steps=(("look", "open"),))])
     page = await chromium.new_page(viewport=size)
-    await page.goto(f"{world.url}/#{THREAD}")
+    await page.goto(f"{here.url}/#{THREAD}")
     if size == PHONE:
         await page.get_by_role("button", name="Journal").click()
     await _turn_to_thoughts(page)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.async_api import Request, Route, expect
 
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.site import Site, console
 
 pytestmark = IN_A_BROWSER
@@ -66,18 +66,17 @@ async def test_the_journal_is_searched_while_one_types_and_the_last_words_win(
 
 
 async def test_words_that_are_too_long_to_search_for_are_told_of_and_not_cut(
-    tmp_path: Path, browser: Browsing
+    site: Site, chromium: Windows
 ) -> None:
-    async with console(tmp_path) as site, browser() as chromium:
-        await _lived(site)
-        page = await chromium.new_page()
-        await page.goto(site.url)
-        field = page.locator("#words")
-        wrong = "(field) => field.validationMessage"
-        await field.fill("heron " * 50)
-        await field.press("Enter")
-        assert await field.evaluate(wrong) == "At most 200 characters are searched for."
-        await field.fill("heron")
-        await field.press("Enter")
-        assert await field.evaluate(wrong) == ""
-        await expect(page.locator("#found")).to_have_text("2 entries")
+    await _lived(site)
+    page = await chromium.new_page()
+    await page.goto(site.url)
+    field = page.locator("#words")
+    wrong = "(field) => field.validationMessage"
+    await field.fill("heron " * 50)
+    await field.press("Enter")
+    assert await field.evaluate(wrong) == "At most 200 characters are searched for."
+    await field.fill("heron")
+    await field.press("Enter")
+    assert await field.evaluate(wrong) == ""
+    await expect(page.locator("#found")).to_have_text("2 entries")

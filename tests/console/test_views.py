@@ -10,9 +10,8 @@ import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from rehearsal.people import BOB, SOUL
-from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, SLOW, Browsing, daemon, late
+from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, SLOW, Browsing, Windows, daemon, late
 from tests.console.lived_in import GENERAL, OPS, connected, write_a_life
-from tests.console.theatre import premiere
 from tests.soak import SOAK, later
 
 pytestmark = IN_A_BROWSER
@@ -68,35 +67,34 @@ async def test_on_a_narrow_window_nothing_stands_beside_a_view(tmp_path: Path, b
 
 @SOAK
 async def test_beside_a_local_workspace_the_views_and_the_chat_take_turns(
-    tmp_path: Path, browser: Browsing
+    address: str, chromium: Windows
 ) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(address)
-        await page.locator("#composer textarea").fill("Good morning!")
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".thread.open .replies .text")).to_be_visible()
-        await expect(page.locator("#scope")).to_contain_text("Alice Good morning!")
-        await page.get_by_role("button", name="All threads").click()
-        await expect(page.locator("#scope .name")).to_have_text("All threads")
-        await expect(page.locator("#turns")).to_contain_text("Good morning!")
-        await page.get_by_role("link", name="Threads").click()
-        await expect(page.locator("#conversation")).to_be_hidden()
-        await expect(page.locator(".threads .row .began")).to_have_text(["Good morning!"])
-        await page.get_by_role("button", name="general").click()
-        await expect(page.locator("#view")).to_be_hidden()
-        await expect(page.locator("#place")).to_have_text("# general")
-        await _be_told_of_what_is_new(page, address)
-        await page.goto(f"{address}/#costs")
-        await page.reload()
-        await expect(page.locator(".sums")).to_contain_text("$0today, of $5.00")
-        await expect(page.locator("#today")).to_contain_text("simulated")
-        [worth] = re.findall(r"simulated (\S+)", await page.locator("#today").inner_text())
-        await expect(page.locator(".sums")).to_contain_text(f"{worth}simulated cost today")
-        await page.get_by_role("link", name="Threads").click()
-        await expect(page.locator(".threads .facts")).to_have_text(f"1 turnsimulated {worth}")
-        await page.get_by_role("link", name="People").click()
-        await expect(page.locator(".person .facts")).to_have_text(f"1 thread · simulated {worth}")
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await page.locator("#composer textarea").fill("Good morning!")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".thread.open .replies .text")).to_be_visible()
+    await expect(page.locator("#scope")).to_contain_text("Alice Good morning!")
+    await page.get_by_role("button", name="All threads").click()
+    await expect(page.locator("#scope .name")).to_have_text("All threads")
+    await expect(page.locator("#turns")).to_contain_text("Good morning!")
+    await page.get_by_role("link", name="Threads").click()
+    await expect(page.locator("#conversation")).to_be_hidden()
+    await expect(page.locator(".threads .row .began")).to_have_text(["Good morning!"])
+    await page.get_by_role("button", name="general").click()
+    await expect(page.locator("#view")).to_be_hidden()
+    await expect(page.locator("#place")).to_have_text("# general")
+    await _be_told_of_what_is_new(page, address)
+    await page.goto(f"{address}/#costs")
+    await page.reload()
+    await expect(page.locator(".sums")).to_contain_text("$0today, of $5.00")
+    await expect(page.locator("#today")).to_contain_text("simulated")
+    [worth] = re.findall(r"simulated (\S+)", await page.locator("#today").inner_text())
+    await expect(page.locator(".sums")).to_contain_text(f"{worth}simulated cost today")
+    await page.get_by_role("link", name="Threads").click()
+    await expect(page.locator(".threads .facts")).to_have_text(f"1 turnsimulated {worth}")
+    await page.get_by_role("link", name="People").click()
+    await expect(page.locator(".person .facts")).to_have_text(f"1 thread · simulated {worth}")
 
 
 @SOAK
@@ -114,14 +112,13 @@ async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
 
 
 @SOAK
-async def test_health_is_looked_at_again_by_itself(tmp_path: Path, browser: Browsing) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.route("**/console/journal*", lambda route: route.abort())  # nothing that it hears of
-        await page.goto(f"{address}/#health")
-        await expect(page.locator(".health")).to_contain_text("It hears.")
-        await page.route("**/healthz", lambda route: route.abort())
-        await expect(page.locator(".health")).to_contain_text("The daemon does not answer.")
+async def test_health_is_looked_at_again_by_itself(address: str, chromium: Windows) -> None:
+    page = await chromium.new_page(viewport=SIZE)
+    await page.route("**/console/journal*", lambda route: route.abort())  # nothing that it hears of
+    await page.goto(f"{address}/#health")
+    await expect(page.locator(".health")).to_contain_text("It hears.")
+    await page.route("**/healthz", lambda route: route.abort())
+    await expect(page.locator(".health")).to_contain_text("The daemon does not answer.")
 
 
 @pytest.mark.parametrize(
@@ -134,19 +131,18 @@ async def test_health_is_looked_at_again_by_itself(tmp_path: Path, browser: Brow
     ids=["threads", "people", "costs"],
 )
 async def test_what_is_drawn_anew_leaves_whoever_is_there_by_keyboard_where_they_are(
-    tmp_path: Path, view: str, control: str, text: re.Pattern[str], says: str, told: str, browser: Browsing
+    address: str, chromium: Windows, view: str, control: str, text: re.Pattern[str], says: str, told: str
 ) -> None:
-    async with premiere(tmp_path) as address, browser() as chromium:
-        page = await chromium.new_page(viewport=SIZE)
-        await page.goto(address)
-        await _bob_says(page, address, f"<@{SOUL.user}> Good morning!")
-        body = page.locator("#view-body")
-        focused = body.locator(control, has_text=text)
-        await page.get_by_role("link", name=view).click()
-        await _be_at(focused)
-        await _bob_says(page, address, f"<@{SOUL.user}> {says}")
-        await expect(body).to_contain_text(told)
-        await expect(focused).to_be_focused()
+    page = await chromium.new_page(viewport=SIZE)
+    await page.goto(address)
+    await _bob_says(page, address, f"<@{SOUL.user}> Good morning!")
+    body = page.locator("#view-body")
+    focused = body.locator(control, has_text=text)
+    await page.get_by_role("link", name=view).click()
+    await _be_at(focused)
+    await _bob_says(page, address, f"<@{SOUL.user}> {says}")
+    await expect(body).to_contain_text(told)
+    await expect(focused).to_be_focused()
 
 
 async def _be_at(control: Locator) -> None:

@@ -41,28 +41,30 @@ async def test_the_kinds_are_told_apart(here: Office) -> None:
     assert await audience(here, await made(here, "ext-cellar", private=True)) == "shared"
 
 
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        ({"is_ext_shared": True, "is_private": True}, "shared"),
-        ({"is_pending_ext_shared": True}, "shared"),
-        ({"pending_shared": ["T2"]}, "shared"),
-        ({"pending_connected_team_ids": ["T2"]}, "shared"),
-        ({"is_shared": True, "is_org_shared": True}, "public"),
-        ({"is_private": True}, "private"),
-        ({"is_mpim": True, "is_private": True}, "group"),
-        ({}, "public"),
-    ],
+TOLD: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"is_ext_shared": True, "is_private": True}, "shared"),
+    ({"is_pending_ext_shared": True}, "shared"),
+    ({"pending_shared": ["T2"]}, "shared"),
+    ({"pending_connected_team_ids": ["T2"]}, "shared"),
+    ({"is_shared": True, "is_org_shared": True}, "public"),
+    ({"is_private": True}, "private"),
+    ({"is_mpim": True, "is_private": True}, "group"),
+    ({}, "public"),
 )
-async def test_what_slack_tells_of_a_channel(here: Office, told: dict[str, Any], expected: str) -> None:
-    here.wire.answers[INFO] = {"channel": {"id": GENERAL, "name": "general", **told}}
-    assert await audience(here, GENERAL) == expected
 
 
-@pytest.mark.parametrize("channel", [None, [], {}, "C1"])
-async def test_what_slack_does_not_tell_is_not_guessed(here: Office, channel: object) -> None:
-    here.wire.answers[INFO] = {"channel": channel}
-    assert await audience(here, GENERAL) == ""
+async def test_what_slack_tells_of_a_channel(here: Office) -> None:
+    for told, expected in TOLD:
+        await here.clock.advance(FRESH)
+        here.wire.answers[INFO] = {"channel": {"id": GENERAL, "name": "general", **told}}
+        assert await audience(here, GENERAL) == expected, told
+
+
+async def test_what_slack_does_not_tell_is_not_guessed(here: Office) -> None:
+    odd: tuple[object, ...] = (None, [], {}, "C1")
+    for channel in odd:
+        here.wire.answers[INFO] = {"channel": channel}
+        assert await audience(here, GENERAL) == "", channel
     del here.wire.answers[INFO]
     assert await audience(here, GENERAL) == "public"
 
@@ -94,20 +96,22 @@ GUESTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("user", "expected"),
-    [
-        *((guest, "shared") for guest in GUESTS),
-        ({"team_id": TEAM, "is_restricted": False, "is_stranger": False}, "dm"),
-        ({"team_id": "T2", "enterprise_user": {"teams": ["T2", TEAM]}}, "dm"),
-        ({}, ""),
-        ("nobody", ""),
-        ({"enterprise_user": {"teams": {}}}, ""),
-    ],
+USERS: tuple[tuple[object, str], ...] = (
+    *((guest, "shared") for guest in GUESTS),
+    ({"team_id": TEAM, "is_restricted": False, "is_stranger": False}, "dm"),
+    ({"team_id": "T2", "enterprise_user": {"teams": ["T2", TEAM]}}, "dm"),
+    ({}, ""),
+    ("nobody", ""),
+    ({"enterprise_user": {"teams": {}}}, ""),
 )
-async def test_whom_a_dm_is_with(here: Office, user: object, expected: str) -> None:
-    here.wire.answers[USER] = {"user": user}
-    assert await audience(here, await here.dm("alice")) == expected
+
+
+async def test_whom_a_dm_is_with(here: Office) -> None:
+    dm = await here.dm("alice")
+    for user, expected in USERS:
+        await here.clock.advance(FRESH)
+        here.wire.answers[USER] = {"user": user}
+        assert await audience(here, dm) == expected, user
 
 
 async def test_of_whom_slack_does_not_speak_nothing_is_believed(here: Office) -> None:

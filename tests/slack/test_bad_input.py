@@ -53,46 +53,43 @@ async def test_edits_and_deletions_elsewhere_leave_nothing(here: Office) -> None
     assert here.taken() == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+async def test_what_changes_no_word_of_a_person_is_no_edit(here: Office) -> None:
+    ts = await here.say("alice", GENERAL, f"{ME} see <https://example.com>")
+    old = {"user": ALICE.id, "text": f"{ME} see <https://example.com>", "ts": ts}
+    event = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "9.000001"}
+    changes: tuple[dict[str, Any], ...] = (
         {"attachments": [{"fallback": "an unfurled link"}]},
         {"edited": {"user": ALICE.id, "ts": "9.000001"}},
         {"text": "a word of Slack's own"},
         {"text": "a bot's edit", "edited": {"user": ALICE.id, "ts": "9.000001"}, "bot_id": "B1"},
-    ],
-)
-async def test_what_changes_no_word_of_a_person_is_no_edit(here: Office, change: dict[str, Any]) -> None:
-    ts = await here.say("alice", GENERAL, f"{ME} see <https://example.com>")
-    old = {"user": ALICE.id, "text": f"{ME} see <https://example.com>", "ts": ts}
-    event = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "9.000001"}
-    await here.event(event={**event, "message": {**old, **change}, "previous_message": old})
-    assert here.entries(Heard) == []
+    )
+    for change in changes:
+        await here.event(event={**event, "message": {**old, **change}, "previous_message": old})
+        assert here.entries(Heard) == [], change
 
 
-@pytest.mark.parametrize(
-    ("sent", "read"),
-    [
-        ("x" * 40_000, "x" * 40_000),
-        ("👋🏽 :wave: 👨\u200d👩\u200d👧", "👋🏽 :wave: 👨\u200d👩\u200d👧"),
-        ("\u202bשלום\u202c مرحبا", "\u202bשלום\u202c مرحبا"),  # noqa: RUF001 - Hebrew is no mistake
-        ("1 &lt; 2 &amp;&amp; 3 &gt; 2, &amp;lt;", "1 < 2 && 3 > 2, &lt;"),
-        (f"<@{BOB.id}> and <@{ALICE.id}|al>", "@Bob and @Alice"),
-        ("<@U0NOBODY000> left", "@someone left"),
-        (f"<#{GENERAL}> <#{GENERAL}|old> <#C0SECRET000>", "#general #old a channel"),
-        ("<https://a.example/?x=1&amp;y=2|the docs>", "the docs (https://a.example/?x=1&y=2)"),
-        ("<https://a.example/> <http://b.example|b.example>", "https://a.example/ http://b.example"),
-        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
-        ("<!here> <!subteam^S1|@crew> <!date^1^{date}|today>", "@here @crew today"),
-        ("\u0007 a < b <", "\u0007 a < b <"),
-        ("a\u0000b \ud83d", "a\ufffdb \ufffd"),
-    ],
+TEXTS: tuple[tuple[str, str], ...] = (
+    ("x" * 40_000, "x" * 40_000),
+    ("👋🏽 :wave: 👨\u200d👩\u200d👧", "👋🏽 :wave: 👨\u200d👩\u200d👧"),
+    ("\u202bשלום\u202c مرحبا", "\u202bשלום\u202c مرحبا"),  # noqa: RUF001 - Hebrew is no mistake
+    ("1 &lt; 2 &amp;&amp; 3 &gt; 2, &amp;lt;", "1 < 2 && 3 > 2, &lt;"),
+    (f"<@{BOB.id}> and <@{ALICE.id}|al>", "@Bob and @Alice"),
+    ("<@U0NOBODY000> left", "@someone left"),
+    (f"<#{GENERAL}> <#{GENERAL}|old> <#C0SECRET000>", "#general #old a channel"),
+    ("<https://a.example/?x=1&amp;y=2|the docs>", "the docs (https://a.example/?x=1&y=2)"),
+    ("<https://a.example/> <http://b.example|b.example>", "https://a.example/ http://b.example"),
+    ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+    ("<!here> <!subteam^S1|@crew> <!date^1^{date}|today>", "@here @crew today"),
+    ("\u0007 a < b <", "\u0007 a < b <"),
+    ("a\u0000b \ud83d", "a\ufffdb \ufffd"),
 )
-async def test_any_text_reaches_the_journal_as_a_model_should_read_it(
-    here: Office, sent: str, read: str
-) -> None:
-    await here.say("alice", await here.dm("alice"), sent)
-    assert here.one(Message).event.text == read
+
+
+async def test_any_text_reaches_the_journal_as_a_model_should_read_it(here: Office) -> None:
+    dm = await here.dm("alice")
+    for sent, _ in TEXTS:
+        await here.say("alice", dm, sent)
+    assert [entry.event.text for entry in here.entries(Message)] == [read for _, read in TEXTS]
 
 
 async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
@@ -123,19 +120,13 @@ async def test_a_name_that_slack_tells_is_one_short_line(here: Office) -> None:
     assert here.one(Opened).event.place == ("#gen eral" + "z" * 100)[:80]
 
 
-async def test_files_are_named(here: Office) -> None:
-    files = [{"id": "F1", "name": "plan.pdf"}, {"id": "F2"}]
-    await here.put("alice", await here.dm("alice"), subtype="file_share", files=files)
-    plan, nameless = SharedFile(name="plan.pdf", id="F1"), SharedFile(name="a file", id="F2")
-    assert here.one(Message).event.files == (plan, nameless)
-
-
 async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: Office) -> None:
     odd = [
         {"id": "F1", "name": "a", "size": True, "mimetype": 3, "url_private": "x" * 2_001},
         {"id": "F" * 81, "name": "b", "size": -1, "mode": "ho\nsted", "url_private": ["x"]},
         {"id": "F3", "name": "c", "size": 1 << 60, "url_private": "u", "url_private_download": "d"},
         {"id": "F4", "name": "d", "size": 5, "filetype": "pdf", "file_access": "check_file_info"},
+        {"id": "F5"},
     ]
     await here.put("alice", await here.dm("alice"), subtype="file_share", files=odd)
     assert here.one(Message).event.files == (
@@ -143,6 +134,7 @@ async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: 
         SharedFile(name="b", mode="ho sted"),
         SharedFile(name="c", id="F3", url="d"),
         SharedFile(name="d", id="F4", size=5, filetype="pdf", access="check_file_info"),
+        SharedFile(name="a file", id="F5"),
     )
 
 
@@ -197,82 +189,83 @@ async def test_a_broadcast_follow_up_is_a_follow_up(here: Office) -> None:
 MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": ALICE.id}
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        {**MESSAGE, "text": SECRET},
-        {**MESSAGE, "text": SECRET, "ts": 12.5},
-        {**MESSAGE, "text": SECRET, "ts": "999999999999.5"},
-        {**MESSAGE, "text": SECRET, "ts": "soon"},
-        {**MESSAGE, "text": SECRET, "ts": f"{'9' * 5_000}.1"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "U" * 5_000},
-        {**MESSAGE, "text": SECRET, "ts": "1.1\n"},
-        {**MESSAGE, "text": SECRET, "ts": "\u0661.\u0661"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D1:D2"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D\ud800"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "alice>"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "\u0000"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "bot_id": "B 1"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": None},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": None},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "user": {"id": ALICE.id}},
-        {**MESSAGE, "text": [SECRET], "ts": "1.1"},
-        {**MESSAGE, "text": SECRET, "ts": "1.1", "thread_ts": 1},
-        {**MESSAGE, "subtype": "message_changed", "message": SECRET},
-        {**MESSAGE, "subtype": "message_deleted", "previous_message": {"text": SECRET}},
-        None,
-        [SECRET],
-        SECRET,
-    ],
+UNREADABLE: tuple[object, ...] = (
+    {**MESSAGE, "text": SECRET},
+    {**MESSAGE, "text": SECRET, "ts": 12.5},
+    {**MESSAGE, "text": SECRET, "ts": "999999999999.5"},
+    {**MESSAGE, "text": SECRET, "ts": "soon"},
+    {**MESSAGE, "text": SECRET, "ts": f"{'9' * 5_000}.1"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "U" * 5_000},
+    {**MESSAGE, "text": SECRET, "ts": "1.1\n"},
+    {**MESSAGE, "text": SECRET, "ts": "\u0661.\u0661"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D1:D2"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": "D\ud800"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "alice>"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "user": "\u0000"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "bot_id": "B 1"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "channel": None},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "user": None},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "user": {"id": ALICE.id}},
+    {**MESSAGE, "text": [SECRET], "ts": "1.1"},
+    {**MESSAGE, "text": SECRET, "ts": "1.1", "thread_ts": 1},
+    {**MESSAGE, "subtype": "message_changed", "message": SECRET},
+    {**MESSAGE, "subtype": "message_deleted", "previous_message": {"text": SECRET}},
+    None,
+    [SECRET],
+    SECRET,
 )
+
+
 async def test_what_cannot_be_read_is_acked_and_warned_of_without_its_words(
-    here: Office, caplog: pytest.LogCaptureFixture, event: object
+    here: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await here.event(event=event)
-    assert here.taken() == []
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert SECRET not in caplog.text
+    for event in UNREADABLE:
+        caplog.clear()
+        await here.event(event=event)
+        assert here.taken() == [], event
+        assert [record.levelno for record in caplog.records] == [logging.WARNING], event
+        assert SECRET not in caplog.text
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        {**MESSAGE, "subtype": "channel_join", "ts": "1.1", "text": "joined"},
-        {**MESSAGE, "subtype": ["odd"], "ts": "1.1"},
-        {**MESSAGE, "subtype": "a_thing_of_tomorrow"},
-        {"type": "reaction_added", "user": ALICE.id, "item": {"type": "message"}},
-        {"type": "app_home_opened", "user": ALICE.id, "tab": "messages"},
-        {"type": "tokens_revoked", "tokens": {}},
-        {"type": "a_thing_of_tomorrow"},
-        {},
-    ],
+NOT_FOR_IT: tuple[object, ...] = (
+    {**MESSAGE, "subtype": "channel_join", "ts": "1.1", "text": "joined"},
+    {**MESSAGE, "subtype": ["odd"], "ts": "1.1"},
+    {**MESSAGE, "subtype": "a_thing_of_tomorrow"},
+    {"type": "reaction_added", "user": ALICE.id, "item": {"type": "message"}},
+    {"type": "app_home_opened", "user": ALICE.id, "tab": "messages"},
+    {"type": "tokens_revoked", "tokens": {}},
+    {"type": "a_thing_of_tomorrow"},
+    {},
 )
+
+
 async def test_what_is_not_for_the_soul_is_acked_in_silence(
-    here: Office, caplog: pytest.LogCaptureFixture, event: object
+    here: Office, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await here.event(event=event)
-    assert here.taken() == []
-    assert caplog.records == []
+    for event in NOT_FOR_IT:
+        await here.event(event=event)
+        assert here.taken() == [], event
+        assert caplog.records == [], event
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {},
-        [],
-        None,
-        "text",
-        {"type": "app_rate_limited", "team_id": TEAM},
-        {"type": "event_callback"},
-        {"type": "event_callback", "event": None, "team_id": 7},
-        {"type": "event_callback", "event": {"type": "app_mention", "team": 7}, "authorizations": 7},
-        {"type": "block_actions", "user": 7, "team": 7, "channel": 7},
-        {"type": "block_actions", "actions": [{"action_id": "x"}], "user": {"id": ALICE.id}},
-        {"command": "/soul", "text": "status", "user_id": ALICE.id},
-    ],
+ENVELOPES: tuple[object, ...] = (
+    {},
+    [],
+    None,
+    "text",
+    {"type": "app_rate_limited", "team_id": TEAM},
+    {"type": "event_callback"},
+    {"type": "event_callback", "event": None, "team_id": 7},
+    {"type": "event_callback", "event": {"type": "app_mention", "team": 7}, "authorizations": 7},
+    {"type": "block_actions", "user": 7, "team": 7, "channel": 7},
+    {"type": "block_actions", "actions": [{"action_id": "x"}], "user": {"id": ALICE.id}},
+    {"command": "/soul", "text": "status", "user_id": ALICE.id},
 )
-async def test_any_envelope_is_acked(here: Office, payload: object) -> None:
-    await here.event(payload=payload)
-    assert here.taken() == []
+
+
+async def test_any_envelope_is_acked(here: Office) -> None:
+    for payload in ENVELOPES:
+        await here.event(payload=payload)
+        assert here.taken() == [], payload
     assert await here.say("alice", await here.dm("alice"), "still there?")
     assert here.one(Message)

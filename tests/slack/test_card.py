@@ -15,11 +15,12 @@ from daemon.slack.checklist import checklist
 from rehearsal.blocks import accepted
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.voice import KEY, called, lost, ours
+from tests.soak import but
 
 PLAN = Planned(condition="all is told", steps=(("one", "done"), ("two", "open")))
 
 
-@pytest.mark.parametrize("count", [0, 1, 48, 49, 100])
+@pytest.mark.parametrize("count", but([0, 1, 48, 49, 100], [1, 48, 100]))
 @pytest.mark.parametrize("text", ["x", "&" * 5_000, "<@U1> " * 900, "@channel", "\n", ""])
 def test_any_plan_fits_in_what_slack_takes(count: int, text: str) -> None:
     content = checklist(Planned(condition=text, steps=((text, "cancelled"),) * count))
@@ -40,26 +41,22 @@ async def test_a_card_is_posted_and_changed_under_a_key_of_its_own(here: Office)
     assert [reply["ts"] for reply in await here.replies(GENERAL, root)] == [ts]
 
 
-@pytest.mark.parametrize(
-    ("word", "error"),
-    [
-        ("message_not_found", CardGone),
-        ("cant_update_message", CardRefused),
-        ("edit_window_closed", CardRefused),
-        ("not_in_channel", CardRefused),
-        ("internal_error", SpeechFailed),
-        ("503", SpeechFailed),
-    ],
-)
-async def test_a_change_that_slack_does_not_take_says_whether_it_ever_will(
-    here: Office, word: str, error: type[Exception]
-) -> None:
+async def test_a_change_that_slack_does_not_take_says_whether_it_ever_will(here: Office) -> None:
     (thread, _), speaker = await called(here), here.slack.speaker
     ts = await speaker.card(thread, None, PLAN, KEY, ours)
-    here.wire.refuse["chat.update"] = [word]
-    with pytest.raises(error) as raised:
-        await speaker.card(thread, ts, PLAN, KEY, ours)
-    assert type(raised.value) is error
+    words: dict[str, type[Exception]] = {
+        "message_not_found": CardGone,
+        "cant_update_message": CardRefused,
+        "edit_window_closed": CardRefused,
+        "not_in_channel": CardRefused,
+        "internal_error": SpeechFailed,
+        "503": SpeechFailed,
+    }
+    for word, error in words.items():
+        here.wire.refuse["chat.update"] = [word]
+        with pytest.raises(error) as raised:
+            await speaker.card(thread, ts, PLAN, KEY, ours)
+        assert type(raised.value) is error, word
 
 
 async def test_a_card_waits_for_a_rate_limit_but_not_for_long(here: Office) -> None:
