@@ -11,9 +11,9 @@ import pytest
 from tests.console.site import Site, console
 
 if find_spec("playwright"):  # without it, the modules that need the browser are skipped, and the others run
-    from tests.console.one_browser import address, browser, chromium, here, world
+    from tests.console.one_browser import address, browsed_site, browser, chromium, here, world
 
-    __all__ = ["address", "browser", "chromium", "here", "world"]
+    __all__ = ["address", "browsed_site", "browser", "chromium", "here", "world"]
 
 
 @pytest.fixture

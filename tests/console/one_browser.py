@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from tests.console.browser import Browsing, Windows, launched, lent
 from tests.console.desk import Desk, desk
+from tests.console.site import Site, console
 from tests.console.theatre import premiere
 
 
@@ -23,6 +24,13 @@ async def browser() -> AsyncIterator[Browsing]:
 async def chromium(browser: Browsing) -> AsyncIterator[Windows]:
     async with browser() as windows:
         yield windows
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browsed_site(tmp_path: Path) -> AsyncIterator[Site]:
+    """The console, in the loop that the browser lives in."""
+    async with console(tmp_path) as site:
+        yield site
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from aiohttp import ClientSession
 from playwright.async_api import expect
 from slack_sdk.web.async_client import AsyncWebClient
 
 from rehearsal.people import ALICE, SOUL
-from tests.console.browser import IN_A_BROWSER, Browsing
+from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import Desk, desk
-from tests.console.site import console
+from tests.console.site import Site
 from tests.console.theatre import premiere
 from tests.signed_in import SHOWN
 
@@ -51,15 +50,14 @@ CITED = {
 }
 
 
-@pytest.mark.parametrize("text", CITED)
 async def test_a_bracket_that_cites_becomes_short_places_and_others_stay(
-    tmp_path: Path, text: str, browser: Browsing
+    browsed_site: Site, chromium: Windows
 ) -> None:
-    async with console(tmp_path) as site, browser() as chromium:
-        page = await chromium.new_page()
-        await page.goto(f"{site.url}/healthz")
+    page = await chromium.new_page()
+    await page.goto(f"{browsed_site.url}/healthz")
+    for text, expected in CITED.items():
         words, found = await page.evaluate(RENDER, text)
-    assert (words, [tuple(one) for one in found]) == CITED[text]
+        assert (words, [tuple(one) for one in found]) == expected
 
 
 async def test_a_citation_shows_its_words_by_mouse_and_keyboard_and_leads_to_the_message(

@@ -100,16 +100,18 @@ async def test_whoever_is_written_to_by_name_is_mentioned_whatever_signs_are_in_
     assert said == "<@U1> and <@U2>, @Ann-Marie, <@U3>?"
 
 
-async def test_a_table_of_markdown_is_laid_out(site: Site, chromium: Windows) -> None:
+async def test_a_table_of_markdown_is_laid_out(browsed_site: Site, chromium: Windows) -> None:
     page = await chromium.new_page()
-    await page.goto(f"{site.url}/healthz")
+    await page.goto(f"{browsed_site.url}/healthz")
     assert await page.evaluate(IN_MARKDOWN, [TABLE, "| no | table |"]) == [LAID, "<p>| no | table |</p>"]
 
 
 @SOAK
-async def test_forty_thousand_hostile_characters_are_shown_at_once(site: Site, chromium: Windows) -> None:
+async def test_forty_thousand_hostile_characters_are_shown_at_once(
+    browsed_site: Site, chromium: Windows
+) -> None:
     page = await chromium.new_page()
-    await page.goto(f"{site.url}/healthz")
+    await page.goto(f"{browsed_site.url}/healthz")
     hostile = [
         mark * 40_000
         for mark in (

@@ -66,11 +66,11 @@ async def test_the_journal_is_searched_while_one_types_and_the_last_words_win(
 
 
 async def test_words_that_are_too_long_to_search_for_are_told_of_and_not_cut(
-    site: Site, chromium: Windows
+    browsed_site: Site, chromium: Windows
 ) -> None:
-    await _lived(site)
+    await _lived(browsed_site)
     page = await chromium.new_page()
-    await page.goto(site.url)
+    await page.goto(browsed_site.url)
     field = page.locator("#words")
     wrong = "(field) => field.validationMessage"
     await field.fill("heron " * 50)

@@ -76,7 +76,7 @@ def test_nothing_is_lost_empty_or_too_long(text: str, cuts: list[int]) -> None:
     assert pages(text, [page.upto for page in found[:-1]])[:-1] == found[:-1]
 
 
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=settings().max_examples // 5, phases=PHASES)
 @given(TEXTS, CUTS, st.lists(st.integers(0, 25_000), max_size=20))
 def test_of_a_growing_text_only_the_last_page_grows(text: str, cuts: list[int], lengths: list[int]) -> None:
     near = {page.upto + n for page in pages(text, cuts) for n in range(-4, 16)}
