@@ -159,22 +159,6 @@ async def test_files_that_came_with_the_message_do_not_come_again(here: Office) 
     assert here.entries(Heard) == []
 
 
-async def test_an_alert_without_text_is_read_from_its_attachments(here: Office) -> None:
-    root = await here.say("alice", GENERAL, f"{ME} watch this")
-    alert = {
-        "type": "message",
-        "subtype": "bot_message",
-        "bot_id": "B1",
-        "username": "Pager",
-        "thread_ts": root,
-    }
-    fallback = [{"fallback": "disk is full"}]
-    await here.event(
-        event={**alert, "channel": GENERAL, "text": "", "attachments": fallback, "ts": "1.000001"}
-    )
-    assert (here.one(Heard).event.name, here.one(Heard).event.text) == ("Pager", "disk is full")
-
-
 async def test_an_action_is_spoken_too(here: Office) -> None:
     await here.put("alice", await here.dm("alice"), text="waves", subtype="me_message")
     assert (here.one(Message).event.address, here.one(Message).event.text) == ("dm", "waves")

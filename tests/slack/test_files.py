@@ -7,6 +7,7 @@ import gzip
 import json
 import logging
 import traceback
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,6 +22,12 @@ from tests.slack.shelf import TOKEN, Shelf, claims, floods, garbles, hangs_up, s
 SIGN_IN = "<!DOCTYPE html><html><title>Sign in to Slack</title></html>"
 
 
+@pytest.fixture
+async def here() -> AsyncIterator[Shelf]:
+    async with shelf() as here:
+        yield here
+
+
 async def refusal(here: Shelf, file: SharedFile) -> FileRefused:
     """What is said of a file that cannot be had. The token stands nowhere in it, nor in what led to it."""
     with pytest.raises(FileRefused) as refused:
@@ -33,19 +40,17 @@ async def refusal(here: Shelf, file: SharedFile) -> FileRefused:
     return refused.value
 
 
-async def test_a_file_is_fetched_with_the_bots_token() -> None:
-    async with shelf() as here:
-        here.answers = [says(b"\x00the plan\xff", content_type="application/pdf")]
-        assert await here.files.fetch(here.file(size=10)) == b"\x00the plan\xff"
-        (asked,) = here.asked
-        assert asked["Authorization"] == f"Bearer {TOKEN}"
-        assert here.calls == []
+async def test_a_file_is_fetched_with_the_bots_token(here: Shelf) -> None:
+    here.answers = [says(b"\x00the plan\xff", content_type="application/pdf")]
+    assert await here.files.fetch(here.file(size=10)) == b"\x00the plan\xff"
+    (asked,) = here.asked
+    assert asked["Authorization"] == f"Bearer {TOKEN}"
+    assert here.calls == []
 
 
-async def test_an_empty_file_is_a_file() -> None:
-    async with shelf() as here:
-        here.answers = [says(b"")]
-        assert await here.files.fetch(here.file(size=0)) == b""
+async def test_an_empty_file_is_a_file(here: Shelf) -> None:
+    here.answers = [says(b"")]
+    assert await here.files.fetch(here.file(size=0)) == b""
 
 
 async def test_what_is_said_to_be_large_is_not_asked_for() -> None:
@@ -57,17 +62,15 @@ async def test_what_is_said_to_be_large_is_not_asked_for() -> None:
         assert (here.asked, here.calls) == ([], [])
 
 
-async def test_a_large_answer_is_not_read_where_its_length_is_known() -> None:
-    async with shelf() as here:
-        here.answers = [claims(2_000_000)]
-        assert "It has 2 MB" in str(await refusal(here, here.file()))
-        assert len(here.asked) == 1
+async def test_a_large_answer_is_not_read_where_its_length_is_known(here: Shelf) -> None:
+    here.answers = [claims(2_000_000)]
+    assert "It has 2 MB" in str(await refusal(here, here.file()))
+    assert len(here.asked) == 1
 
 
-async def test_reading_stops_where_a_file_is_too_large_after_all() -> None:
-    async with shelf() as here:
-        here.answers = [floods]
-        assert "It has more than 0.001 MB" in str(await refusal(here, here.file(size=3)))
+async def test_reading_stops_where_a_file_is_too_large_after_all(here: Shelf) -> None:
+    here.answers = [floods]
+    assert "It has more than 0.001 MB" in str(await refusal(here, here.file(size=3)))
 
 
 async def test_what_is_packed_small_is_measured_as_it_is_unpacked() -> None:
@@ -97,14 +100,11 @@ async def test_what_is_packed_small_is_measured_as_it_is_unpacked() -> None:
         "http://[::1",
     ],
 )
-async def test_the_token_goes_nowhere_else(url: str) -> None:
-    async with shelf() as here:
-        here.answers = [says()]
-        elsewhere = url.replace("{port}", here.url.rpartition(":")[2])
-        assert "the app's token goes nowhere else" in str(
-            await refusal(here, here.file(id="", url=elsewhere))
-        )
-        assert here.asked == []
+async def test_the_token_goes_nowhere_else(here: Shelf, url: str) -> None:
+    here.answers = [says()]
+    elsewhere = url.replace("{port}", here.url.rpartition(":")[2])
+    assert "the app's token goes nowhere else" in str(await refusal(here, here.file(id="", url=elsewhere)))
+    assert here.asked == []
 
 
 def test_it_goes_to_slacks_own_server_of_files() -> None:
@@ -139,13 +139,14 @@ async def test_no_redirect_is_followed(status: int) -> None:
         ({"mimetype": "text/plain"}, ""),
     ],
 )
-async def test_a_page_in_place_of_the_file_is_said_as_such(file: dict[str, Any], kind: str) -> None:
-    async with shelf() as here:
-        here.answers = [says(SIGN_IN, content_type=kind) if kind else bare(SIGN_IN)]
-        said = str(await refusal(here, here.file(**file)))
-        assert "Slack asks to sign in where the file should be" in said
-        assert "files:read" in said
-        assert "install the app again" in said
+async def test_a_page_in_place_of_the_file_is_said_as_such(
+    here: Shelf, file: dict[str, Any], kind: str
+) -> None:
+    here.answers = [says(SIGN_IN, content_type=kind) if kind else bare(SIGN_IN)]
+    said = str(await refusal(here, here.file(**file)))
+    assert "Slack asks to sign in where the file should be" in said
+    assert "files:read" in said
+    assert "install the app again" in said
 
 
 def bare(body: str) -> Any:
@@ -161,11 +162,10 @@ def bare(body: str) -> Any:
     return answer
 
 
-async def test_a_page_that_somebody_shared_is_a_file() -> None:
-    async with shelf() as here:
-        here.answers = [says(SIGN_IN, content_type="text/html")]
-        page = here.file(mimetype="text/html", size=len(SIGN_IN))
-        assert await here.files.fetch(page) == SIGN_IN.encode()
+async def test_a_page_that_somebody_shared_is_a_file(here: Shelf) -> None:
+    here.answers = [says(SIGN_IN, content_type="text/html")]
+    page = here.file(mimetype="text/html", size=len(SIGN_IN))
+    assert await here.files.fetch(page) == SIGN_IN.encode()
 
 
 @pytest.mark.parametrize(
@@ -182,29 +182,28 @@ async def test_a_page_that_somebody_shared_is_a_file() -> None:
         ({"id": "", "url": ""}, "Slack does not say where"),
     ],
 )
-async def test_what_cannot_be_had_is_not_asked_for(described: dict[str, Any], said: str) -> None:
-    async with shelf() as here:
-        here.answers = [says()]
-        assert said in str(await refusal(here, here.file(**described)))
-        assert (here.asked, here.calls) == ([], [])
+async def test_what_cannot_be_had_is_not_asked_for(here: Shelf, described: dict[str, Any], said: str) -> None:
+    here.answers = [says()]
+    assert said in str(await refusal(here, here.file(**described)))
+    assert (here.asked, here.calls) == ([], [])
 
 
-async def test_a_snippet_is_fetched_as_any_file() -> None:
-    async with shelf() as here:
-        here.answers = [says("print()")]
-        assert await here.files.fetch(here.file(mode="snippet")) == b"print()"
+async def test_a_snippet_is_fetched_as_any_file(here: Shelf) -> None:
+    here.answers = [says("print()")]
+    assert await here.files.fetch(here.file(mode="snippet")) == b"print()"
 
 
 @pytest.mark.parametrize(
     "described", [{"access": "check_file_info"}, {"url": ""}, {"url": "http://x.y/plan"}]
 )
-async def test_slack_is_asked_where_a_file_is_that_came_without_its_place(described: dict[str, Any]) -> None:
-    async with shelf() as here:
-        here.answers = [says()]
-        there = {"id": "F1", "name": "plan.txt", "mode": "hosted", "url_private_download": here.file().url}
-        here.told = {"ok": True, "file": {**there, "file_access": "visible"}}
-        assert await here.files.fetch(here.file(**described)) == b"the plan"
-        assert [call["file"] for call in here.calls] == ["F1"]
+async def test_slack_is_asked_where_a_file_is_that_came_without_its_place(
+    here: Shelf, described: dict[str, Any]
+) -> None:
+    here.answers = [says()]
+    there = {"id": "F1", "name": "plan.txt", "mode": "hosted", "url_private_download": here.file().url}
+    here.told = {"ok": True, "file": {**there, "file_access": "visible"}}
+    assert await here.files.fetch(here.file(**described)) == b"the plan"
+    assert [call["file"] for call in here.calls] == ["F1"]
 
 
 @pytest.mark.parametrize(
@@ -230,11 +229,10 @@ async def test_slack_is_asked_where_a_file_is_that_came_without_its_place(descri
         ),
     ],
 )
-async def test_slack_may_not_say_where_it_is(told: dict[str, Any], said: str) -> None:
-    async with shelf() as here:
-        here.answers, here.told = [says()], json.loads(json.dumps(told).replace("HERE", here.file().url))
-        assert said in str(await refusal(here, here.file(access="check_file_info")))
-        assert here.asked == []
+async def test_slack_may_not_say_where_it_is(here: Shelf, told: dict[str, Any], said: str) -> None:
+    here.answers, here.told = [says()], json.loads(json.dumps(told).replace("HERE", here.file().url))
+    assert said in str(await refusal(here, here.file(access="check_file_info")))
+    assert here.asked == []
 
 
 @pytest.mark.parametrize(
@@ -248,20 +246,18 @@ async def test_slack_may_not_say_where_it_is(told: dict[str, Any], said: str) ->
         (418, "Slack answered with the status 418"),
     ],
 )
-async def test_what_is_refused_is_asked_for_once(status: int, said: str) -> None:
-    async with shelf() as here:
-        here.answers = [says(b"", status=status)]
-        refused = await refusal(here, here.file())
-        assert said in str(refused)
-        assert not isinstance(refused, FileAway)
-        assert len(here.asked) == 1
+async def test_what_is_refused_is_asked_for_once(here: Shelf, status: int, said: str) -> None:
+    here.answers = [says(b"", status=status)]
+    refused = await refusal(here, here.file())
+    assert said in str(refused)
+    assert not isinstance(refused, FileAway)
+    assert len(here.asked) == 1
 
 
 @pytest.mark.parametrize("trouble", [says("oops", status=503), hangs_up, claims(8)])
-async def test_a_stumble_is_no_end(trouble: Any) -> None:
-    async with shelf() as here:
-        here.answers = [trouble, says()]
-        assert await here.files.fetch(here.file()) == b"the plan"
+async def test_a_stumble_is_no_end(here: Shelf, trouble: Any) -> None:
+    here.answers = [trouble, says()]
+    assert await here.files.fetch(here.file()) == b"the plan"
 
 
 @pytest.mark.parametrize(
@@ -273,50 +269,44 @@ async def test_a_stumble_is_no_end(trouble: Any) -> None:
         (hangs_up, "broke", 2),
     ],
 )
-async def test_after_some_tries_it_is_given_up(trouble: Any, said: str, requests: int) -> None:
-    async with shelf() as here:
-        here.answers = [trouble]
-        fetching = asyncio.create_task(refusal(here, here.file()))
-        await until(lambda: here.clock.sleepers)
-        assert len(here.asked) == 2 * requests
-        await here.clock.advance(10)
-        refused = await fetching
-        assert said in str(refused)
-        assert isinstance(refused, FileAway)
-        assert len(here.asked) == 3 * requests
+async def test_after_some_tries_it_is_given_up(here: Shelf, trouble: Any, said: str, requests: int) -> None:
+    here.answers = [trouble]
+    fetching = asyncio.create_task(refusal(here, here.file()))
+    await until(lambda: here.clock.sleepers)
+    assert len(here.asked) == 2 * requests
+    await here.clock.advance(10)
+    refused = await fetching
+    assert said in str(refused)
+    assert isinstance(refused, FileAway)
+    assert len(here.asked) == 3 * requests
 
 
-async def test_a_rate_limit_is_waited_for() -> None:
-    async with shelf() as here:
-        here.answers = [says(b"", status=429, retry_after="20"), says()]
-        fetching = asyncio.create_task(here.files.fetch(here.file()))
-        await until(lambda: here.clock.sleepers)
-        await here.clock.advance(19)
-        assert len(here.asked) == 1
-        await here.clock.advance(1)
-        assert await fetching == b"the plan"
+async def test_a_rate_limit_is_waited_for(here: Shelf) -> None:
+    here.answers = [says(b"", status=429, retry_after="20"), says()]
+    fetching = asyncio.create_task(here.files.fetch(here.file()))
+    await until(lambda: here.clock.sleepers)
+    await here.clock.advance(19)
+    assert len(here.asked) == 1
+    await here.clock.advance(1)
+    assert await fetching == b"the plan"
 
 
 @pytest.mark.parametrize("after", ["31", "9" * 5_000, "Thu, 01 Jan 2099 00:00:00 GMT", "-1"])
-async def test_a_long_rate_limit_is_not(after: str) -> None:
-    async with shelf() as here:
-        here.answers = [says(b"", status=429, retry_after=after)]
-        refused = await refusal(here, here.file())
-        assert str(refused) == (
-            "Slack takes no more requests from this app for now. Try again in some minutes."
-        )
-        assert isinstance(refused, FileAway)
-        assert len(here.asked) == 1
+async def test_a_long_rate_limit_is_not(here: Shelf, after: str) -> None:
+    here.answers = [says(b"", status=429, retry_after=after)]
+    refused = await refusal(here, here.file())
+    assert str(refused) == ("Slack takes no more requests from this app for now. Try again in some minutes.")
+    assert isinstance(refused, FileAway)
+    assert len(here.asked) == 1
 
 
-async def test_rate_limits_are_not_waited_for_without_end() -> None:
-    async with shelf() as here:
-        here.answers = [says(b"", status=429, retry_after="20")]
-        fetching = asyncio.create_task(refusal(here, here.file()))
-        await until(lambda: here.clock.sleepers)
-        await here.clock.advance(20)
-        assert "Slack takes no more requests" in str(await fetching)
-        assert len(here.asked) == 2
+async def test_rate_limits_are_not_waited_for_without_end(here: Shelf) -> None:
+    here.answers = [says(b"", status=429, retry_after="20")]
+    fetching = asyncio.create_task(refusal(here, here.file()))
+    await until(lambda: here.clock.sleepers)
+    await here.clock.advance(20)
+    assert "Slack takes no more requests" in str(await fetching)
+    assert len(here.asked) == 2
 
 
 async def test_what_never_ends_is_given_up_in_time() -> None:
