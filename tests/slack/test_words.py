@@ -85,45 +85,30 @@ async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> Non
     assert work.stops(here) == []
 
 
-@pytest.mark.parametrize("text", ["!trace", f"{ME} !trace", f"!Trace {ME}", "  !trace  "])
-async def test_trace_is_a_command(here: Office, text: str) -> None:
-    await here.say("alice", await here.dm("alice"), text)
-    said = here.one(Message).event
-    assert (said.command, said.rank) == ("trace", Rank.MESSAGE)
-
-
-@pytest.mark.parametrize("text", ["trace", "!trace it", "what is !trace?", "!trace !trace"])
-async def test_what_only_speaks_of_it_is_none(here: Office, text: str) -> None:
-    await here.say("alice", await here.dm("alice"), text)
-    assert here.one(Message).event.command == ""
+TRACE = ["!trace", f"{ME} !trace", f"!Trace {ME}", "  !trace  "]
 
 
 HELP = ["!help", f"{ME} !help", f"!Help {ME}", " !HELP ", "`!help`", "!help memory", "!help!"]
 UNKNOWN = ["!tracer", "!halp", f"{ME} !status", "!notes 3", "!notes 3: milk", "!erase me", "!hilfe"]
 
 
-@pytest.mark.parametrize("text", HELP)
-async def test_help_is_a_command(here: Office, text: str) -> None:
-    await here.say("alice", await here.dm("alice"), text)
-    assert here.one(Message).event.command == "help"
+ORDINARY = [
+    *("trace", "!trace it", "what is !trace?", "!trace !trace"),
+    *("!!!", "!= 3", "!important thing happened", "! help", "!5", "!", "!?", "!!help", "what is !help?"),
+    *("!help me with this report", "!important: the server is down", "!wow!", "!halp\nand more", "-!x"),
+]
+COMMANDS = {"trace": TRACE, "help": HELP, "unknown": UNKNOWN, "": ORDINARY}
 
 
-@pytest.mark.parametrize("text", UNKNOWN)
-async def test_a_word_after_one_exclamation_mark_is_an_unknown_command(here: Office, text: str) -> None:
-    await here.say("alice", await here.dm("alice"), text)
-    assert here.one(Message).event.command == "unknown"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("!!!", "!= 3", "!important thing happened", "! help", "!5", "!", "!?", "!!help", "what is !help?"),
-        *("!help me with this report", "!important: the server is down", "!wow!", "!halp\nand more", "-!x"),
-    ],
-)
-async def test_ordinary_text_with_an_exclamation_mark_is_no_command(here: Office, text: str) -> None:
-    await here.say("alice", await here.dm("alice"), text)
-    assert here.one(Message).event.command == ""
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_command_is_told_from_ordinary_text_with_an_exclamation_mark(
+    here: Office, command: str
+) -> None:
+    dm, texts = await here.dm("alice"), COMMANDS[command]
+    for text in texts:
+        await here.say("alice", dm, text)
+    said = [(entry.event.command, entry.event.rank) for entry in here.entries(Message)]
+    assert dict(zip(texts, said, strict=True)) == dict.fromkeys(texts, (command, Rank.MESSAGE))
 
 
 async def test_a_stop_word_waits_for_no_name(here: Office) -> None:
