@@ -69,14 +69,14 @@ QUESTION = "How often does “thick fog” stand in this log?"
 """Of the file that Carol shares."""
 
 
-async def sent(folder: Path) -> tuple[Sequence[Entry[ModelCall]], Mapping[int, Request]]:
+async def sent(folder: Path, **settings: Any) -> tuple[Sequence[Entry[ModelCall]], Mapping[int, Request]]:
     """Speak to a soul so that all kinds are sent; return the calls, and the request of each by its seq."""
     more = {
         "ism_enabled": True,
         "inner_life_enabled": True,
-        "inner_life_min_pause": 0.0,
         "knowledge_dirs": (root() / "examples" / "cafe",),
         "owner_user_ids": frozenset({PEOPLE[0].id}),
+        **settings,
     }
     async with rehearsed_soul(folder, Backend(), **more) as here:
         thread = ""

@@ -70,7 +70,7 @@ async def test_the_script_keeps_the_form_in_a_conversation_of_each_place() -> No
 
 
 async def test_the_page_shows_each_kind_of_prompt_as_it_was_sent(tmp_path: Path) -> None:
-    calls, requests = await sent(tmp_path)
+    calls, requests = await sent(tmp_path, inner_life_min_pause=0.0)
     assert [*figures(calls, requests)] == [kind.title for kind in KINDS]
     written = page(calls, requests)
     for kind in KINDS:
