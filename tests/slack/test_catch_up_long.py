@@ -19,8 +19,8 @@ from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, pati
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
 from tests.soak import SOAK
 
-THREADS = 85
-MISSED = 75
+THREADS = 120
+MISSED = 90
 
 
 async def begin_threads(here: Office, number: int) -> list[str]:

@@ -78,12 +78,12 @@ async def test_a_message_that_was_deleted_meanwhile_is_not_said_again(here: Offi
     assert await texts(here, root) == []
 
 
-@pytest.mark.parametrize("after", ["9" * 5_000, "31", "Thu, 01 Jan 2099 00:00:00 GMT"])
-async def test_a_rate_limit_that_lasts_is_not_waited_for(here: Office, after: str) -> None:
+async def test_a_rate_limit_that_lasts_is_not_waited_for(here: Office) -> None:
     thread, _ = await called(here)
-    here.wire.refuse["chat.postMessage"] = [f"ratelimited{after}"]
-    with pytest.raises(SpeechFailed, match="ratelimited"):
-        await here.slack.speaker.finish(thread, None, "Hi", KEY, ours)
+    for after in ("9" * 5_000, "31", "Thu, 01 Jan 2099 00:00:00 GMT"):
+        here.wire.refuse["chat.postMessage"] = [f"ratelimited{after}"]
+        with pytest.raises(SpeechFailed, match="ratelimited"):
+            await here.slack.speaker.finish(thread, None, "Hi", KEY, ours)
 
 
 @pytest.mark.parametrize("word", ["ratelimited", "429"])
