@@ -73,9 +73,6 @@ def finished(home: Path) -> str | None:
 
 
 def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
-    """Has the life that last held its thread ended, and begun nothing since this came? Another one, which had
-    lost that thread, leaves it to the next life. A real daemon has the lock, and meets no other.
-    """
     if not isinstance(entry.event, Input):
         return False
     held: list[Entry[Any]] = journal.of(entry.thread, TurnBegan, TurnResumed)
@@ -142,10 +139,6 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
 
 
 def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
-    """Does an execution wait for the end of this, and has neither failed nor begun again since?
-
-    A watch holds nobody up.
-    """
     if isinstance(waits.event, Waiting) and not waits.event.resumes:
         return True
     execution = waits.event.execution
@@ -159,10 +152,6 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
 
 
 def _check_prefix(journal: Journal, home: Path) -> None:
-    """Each call's messages begin with the last one's: of a thread what is spoken, of a body all that it asks.
-
-    As long as the texts stay the same, and nobody edits what is answered.
-    """
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
     for call in journal.kind(ModelCall, ContextCleared, PromptShortened, Received):

@@ -100,7 +100,6 @@ class People:
         return thread
 
     def _where(self, event: Event) -> Opened:
-        """The conversation that it is said in, or meant for."""
         place = "channel" if event.heard else "dm"
         is_known = bool(event.root) or not self._abroad
         return Opened(
@@ -130,7 +129,6 @@ class People:
 
 
 def _shown(event: Event) -> Shown:
-    """A message in a DM, as Slack shows it."""
     return Shown(
         channel=event.thread,
         kind="dm",

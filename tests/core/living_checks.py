@@ -96,7 +96,6 @@ def lived_well(home: Path, steps: int) -> None:
 
 
 def _check_steps(journal: Journal, steps: int) -> None:
-    """It came through its plan, heard of its branches, and it is known what it was shown."""
     lines = [one.event for one in journal.of(INNER, Ticked)]
     said = {journal.at(one.answer).event.text for one in lines if one.answer}
     taken = [text for text in said if text.startswith("Step")]
@@ -111,7 +110,6 @@ def _check_steps(journal: Journal, steps: int) -> None:
 
 
 def _check_ticks(journal: Journal) -> None:
-    """A tick that began again, as its code had changed, is told by its last line."""
     again = {re.split("[~/!]", one.key)[0] for one in journal.kind(Restarted)}
     lines = {entry.event.tick: entry for entry in journal.of(INNER, Ticked)}
     for tick, times in Counter(entry.event.tick for entry in journal.of(INNER, Ticked)).items():
@@ -147,7 +145,6 @@ def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, aga
 
 
 async def _check_records(journal: Journal) -> None:
-    """What was added once is there once, and a line of the log is a tick."""
     state = state_of(journal, index_of(journal))
     await state.update()
     ticks = Counter(line.tick.tick for line in state.log.lines)
@@ -165,7 +162,6 @@ def _check_messages(journal: Journal) -> None:
 
 
 def _check_prompts(journal: Journal, home: Path) -> None:
-    """What was written in sight of a conversation is shown in no other."""
     for line in read(home / "llm.jsonl"):
         shown = str(line["trailing"])
         if "SECRET" in shown and "in view: " in shown:

@@ -208,7 +208,6 @@ class FileSlack(Speaker):
 
 
 def _judge(text: str, *, plain: bool, again: bool = False) -> None:
-    """Raises ContentRefused for a text that asks for it: as Markdown, as a rewriting, or in any form."""
     if NO_FORM in text or (NO_MARKDOWN in text and not plain) or (NO_REWRITING in text and again):
         raise ContentRefused("invalid_blocks")
 
@@ -301,7 +300,6 @@ class FileModel:
         return 0
 
     def _answer(self, seen: str, trailing: str, calls: int) -> Reply:
-        """Its reply, in the tags that it is asked for; the script knows those without a suffix."""
         found = SUFFIXED.search(trailing)
         if found is None:
             return self.script(seen, calls)

@@ -49,38 +49,32 @@ ASIDE = {*KILLED, *LIVING, *AT_RANDOM} - {"dm", "asked-new-code"}
 
 
 def killed(names: Iterable[str]) -> list[Any]:
-    """These scenarios with a number each, of which `make test` kills those that it does not read back."""
     return [(number, name) if name in KILLED else later(number, name) for number, name in enumerate(names)]
 
 
 @pytest.mark.parametrize(("number", "name"), killed(QUICK))
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
-    """SIGKILL before and after commits: nothing lost, doubled or paid twice."""
     assert_none_goes_wrong([a_kill(number, name)])
 
 
 @pytest.mark.parametrize(("number", "name"), killed(WAITING))
 def test_what_waits_may_be_cut_off_anywhere(number: int, name: str) -> None:
-    """The same of executions that wait for somebody."""
     assert_none_goes_wrong([a_kill(number, name)])
 
 
 @pytest.mark.parametrize(("number", "name"), killed(LIVING))
 def test_an_inner_life_may_be_cut_off_anywhere(number: int, name: str) -> None:
-    """The same of ticks, their commands, and what wakes them."""
     assert_none_goes_wrong([a_kill(number, name)])
 
 
 @pytest.mark.parametrize("at", [later(27), 30, later(34), 43])
 def test_a_tick_whose_code_changed_begins_again_with_its_log(at: int) -> None:
-    """The second life explains its commands otherwise: what was carried out is not done again."""
     assert_none_goes_wrong([Case(scenario="inner-life-new-code", way="kill", at=at)])
 
 
 @SOAK
 @pytest.mark.parametrize("name", AT_RANDOM)
 def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
-    """A kill in the middle of open thought that has no plan at all."""
     cases = SOUL.kills(name)
     assert_none_goes_wrong([cases[len(cases) // 2]])
 
@@ -88,19 +82,16 @@ def test_whatever_comes_to_its_mind_may_be_cut_off(name: str) -> None:
 @SOAK
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_is_to_be_cut_off_comes_right_when_it_is_not(name: str) -> None:
-    """Else a mutant would be caught by a scenario that catches whatever there is."""
     assert SOUL.boundaries(name)
 
 
 @pytest.mark.parametrize("name", [*SHOWN, *but(READ_BACK, ASIDE)])
 def test_each_step_may_be_read_back_at_once(name: str) -> None:
-    """Each execution runs again from the top after each of its steps: replay hangs on no accident."""
     assert SOUL.outcome(replay(name)) is None
 
 
 @pytest.mark.parametrize("name", ["dm", "effect", later("fickle")])
 def test_a_daemon_that_wakes_from_a_pause_does_no_harm(name: str) -> None:
-    """SIGSTOP at a boundary, while a second daemon takes over and finishes."""
     assert_none_goes_wrong(SOUL.pauses(name)[::PAUSES])
 
 
@@ -109,7 +100,6 @@ def test_two_daemons_that_meet_come_through_as_one() -> None:
 
 
 def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
-    """The prompt is another one since the second life."""
     scenario = SCENARIOS["new-prompt"]
     begun_again = []
     for at in range(22, 34, 4):
@@ -126,7 +116,6 @@ async def restarted(home: Path) -> bool:
 
 
 def a_kill(number: int, name: str) -> Case[int]:
-    """A kill in the first phase; or kills in all phases, in each second scenario."""
     if number % 2 == 0:
         return Case(scenario=name, way="kill", at=FIRST + number // 2 % (LAST - FIRST))
     stutters = SCENARIOS[name].stutters

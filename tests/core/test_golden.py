@@ -25,7 +25,6 @@ AGAIN = frozenset[str]()
 
 
 def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Event]:
-    """What a life makes of a turn that these entries leave half, up to its end."""
     (home / "journal.db").unlink()
     asyncio.run(restore(home / "journal.db", SOUL_KINDS, lines[:-1]))
     scenario = dataclasses.replace(scenario_of(name), events=[])

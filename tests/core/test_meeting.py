@@ -18,7 +18,6 @@ TURN = TurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
 
 
 def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_life(tmp_path: Path) -> None:
-    """And no other one is: whoever lives and holds a thread has to take up what comes."""
     for ended, other, left in ((2, 1, False), (1, 1, True), (2, 2, True), (None, 1, True)):
         home = tmp_path / f"{ended}-{other}"
         home.mkdir()
@@ -29,7 +28,6 @@ def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_lif
 
 
 async def come_late(home: Path, lives: list[int], ended: int | None) -> None:
-    """These lives had turns of a thread, and one has ended, when something comes to that."""
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
         for number, life in enumerate(lives):
             said, _ = await journal.append("t", SAID, key=f"said-{number}", author="U1")

@@ -165,7 +165,6 @@ class Life:
                 await self._begin(talk)
 
     async def _begin(self, talk: Talk) -> None:
-        """Another attempt; or the end, where enough is counted against it."""
         began = self._world.began[talk.name]
         key = f"{talk.name}@1!attempt#{self._life}"
         event = TurnResumed(attempt=2, life=self._life)

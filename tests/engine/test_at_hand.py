@@ -23,7 +23,6 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 
 async def fill(journal: Journal) -> None:
-    """With entries of all ways to be written: some learn only on disk what they follow from, and close."""
     await journal.open_with("thread:T:C:1", Opened(), Said(text="a"), first_key="a", author="U")
     asked = [await journal.append("t", Asked(), key=f"asked:{n}") for n in range(2)]
     seqs = [entry.seq for entry, _ in asked]

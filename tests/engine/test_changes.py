@@ -41,8 +41,6 @@ class Buttons(Small):
 
 
 def asks(done: list[str], *questions: MayI, first: str = "") -> Buttons:
-    """Asks these in a row, and notes each yes."""
-
     async def body(ctx: Context) -> None:
         if ctx.execution.stale:
             done.append("no longer stands")

@@ -30,7 +30,6 @@ MANY = 2 * PIECE + 100
 
 
 async def lived(path: Path, many: int = 8) -> None:
-    """A journal in which so much was said."""
     async with Journal(path, FakeClock(), KINDS) as journal:
         appends = [
             journal.append("ann", Said(text=f"{number} pounds of tea"), key=f"said:{number}", author="ann")
@@ -47,7 +46,6 @@ async def path(tmp_path: Path) -> Path:
 
 
 def change(path: Path, statements: str) -> None:
-    """Somebody else writes to the file."""
     with closing(sqlite3.connect(path)) as db:
         db.executescript(statements)
 
@@ -58,7 +56,6 @@ def verdict(path: Path) -> Verdict:
 
 
 def swap(*columns: str) -> str:
-    """Exchange these columns of the entries 3 and 6."""
     other = [f"{name} = (select {name} from kept where seq = 9 - entry.seq)" for name in columns]
     return (
         "create temp table kept as select * from entry;"
@@ -137,12 +134,10 @@ async def test_a_digest_is_written_with_the_entry_and_is_small(path: Path) -> No
 
 
 def made_older(path: Path) -> None:
-    """As the version before left it."""
     change(path, "alter table entry drop column digest; pragma user_version = 3; vacuum")
 
 
 def content(path: Path) -> bytes:
-    """All that is in the file."""
     return path.read_bytes()
 
 
@@ -185,7 +180,6 @@ async def test_an_older_journal_without_entries_is_taken_up(tmp_path: Path) -> N
 
 
 async def test_a_journal_that_has_digests_is_opened_by_no_older_program(path: Path) -> None:
-    """The version says so, from the first piece on: else an older one forgot words, and left their digest."""
     made_older(path)
     open_store(path).close()
     with closing(sqlite3.connect(path)) as db:

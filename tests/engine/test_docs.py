@@ -22,7 +22,6 @@ STARTS = "asyncio.run(main())\n"
 
 
 def example(clock: FakeClock, *, replays_always: bool) -> dict[str, Any]:
-    """What the file of the page defines, on this clock."""
     [code] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert code.endswith(STARTS)
     names: dict[str, Any] = {"__name__": "orders"}
@@ -61,7 +60,6 @@ async def test_the_example_of_the_page_does_what_it_says(
 
 
 def signature(verb: str) -> str:
-    """How this verb is called, without the types."""
     parameters = [
         one.replace(annotation=inspect.Parameter.empty)
         for one in inspect.signature(getattr(Context, verb)).parameters.values()

@@ -40,7 +40,6 @@ def clock() -> FakeClock:
 
 
 async def filled(journal: Journal, many: int = MANY) -> list[Entry[Said]]:
-    """What was said, each with the secret in it."""
     texts = [f"{number}: {SECRET} " * 20 for number in range(many)]
     appends = [
         journal.append("ann", Said(text=text), key=f"said:{number}") for number, text in enumerate(texts)
@@ -49,7 +48,6 @@ async def filled(journal: Journal, many: int = MANY) -> list[Entry[Said]]:
 
 
 def bytes_of(home: Path) -> bytes:
-    """All that stands in the journal's files."""
     return b"".join(path.read_bytes() for path in home.glob("journal*"))
 
 
@@ -87,7 +85,6 @@ async def test_what_comes_again_under_its_key_stays_forgotten(tmp_path: Path, cl
 
 
 def copied(home: Path) -> Path:
-    """The journal's files in another folder."""
     copy = home / "copy"
     copy.mkdir()
     for file in home.glob("journal*"):
@@ -120,7 +117,6 @@ class Frail(Writer):
 
 @pytest.mark.parametrize("at", range(1, 13))
 async def test_a_kill_at_any_boundary_ends_forgotten(tmp_path: Path, clock: FakeClock, at: int) -> None:
-    """What was recorded is seen through at the next start, before anybody reads."""
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal)
     Frail.left = at
@@ -168,7 +164,6 @@ async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
 async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_so(
     tmp_path: Path, clock: FakeClock, at: int
 ) -> None:
-    """Whoever keeps it may still write to what is deleted, in this life; the next one finds nothing of it."""
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal)
     made = [
@@ -225,7 +220,6 @@ async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, cloc
 
 
 def change(home: Path, statement: str, *values: object) -> None:
-    """Somebody else writes to the file."""
     with closing(sqlite3.connect(home / "journal.db")) as db, db:
         db.execute(statement, values)
 

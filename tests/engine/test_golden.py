@@ -24,7 +24,6 @@ STEADY = [name for name in SCENARIOS if name not in CHANGED]
 
 
 async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) -> list[str]:
-    """Take up again the turn that these entries leave half; what is new in the journal."""
     path, clock = home / "journal.db", FakeClock(lines[-1]["at"])
     await restore(path, scenario.kinds, lines[:-1])
     Boundary.set(0)

@@ -55,12 +55,10 @@ async def journal(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Journal]:
 
 
 def keys(entries: Sequence[Entry[Any]]) -> list[str]:
-    """What stands for these entries."""
     return [entry.key for entry in entries]
 
 
 async def note(journal: Journal, key: str, thread: str = "t", event: Event | None = None) -> int:
-    """Append a note; returns its seq."""
     entry, _ = await journal.append(thread, event or Noted(), key=key)
     return entry.seq
 
@@ -221,7 +219,6 @@ async def test_a_thread_and_what_is_said_first_there_go_to_disk_together(tmp_pat
 
 
 async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> None:
-    """Also where the id is another thread's, where two open it at once, and where it is open already."""
     key = "thread:T:C:1.0"
     digits = hashlib.sha256(key.encode()).hexdigest()
     await journal.append(f"sess-{digits[:8]}", Opened(), key="thread:T:C:another")
@@ -322,8 +319,6 @@ async def test_the_first_entry_after_one_that_is_not_of_the_future(
 
 
 def hold(path: Path, out: multiprocessing.Queue[str]) -> None:
-    """Try to open a journal, in another process."""
-
     async def opened() -> str:
         try:
             async with Journal(path, FakeClock(), KINDS):

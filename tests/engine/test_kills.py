@@ -39,7 +39,6 @@ def test_an_execution_that_runs_again_after_each_step_comes_to_the_same(name: st
     [(number, name) if name in KILLED else later(number, name) for number, name in enumerate(SCENARIOS)],
 )
 def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
-    """A kill, or in each second scenario many; `python -m tests.engine.soak` has all, and in each way."""
     at = FIRST + number // 2 % (LAST - FIRST)
     kill = Case(scenario=name, way="kill", at=at)
     stutter = Case(scenario=name, way="stutter", at=STUTTER)
@@ -59,12 +58,10 @@ def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
 
 @pytest.mark.parametrize("way", ["kill", "stutter", later("pause")])
 def test_a_case_that_comes_to_no_boundary_shows_nothing(way: Way) -> None:
-    """Else a kill that never happens would pass for one that does no harm."""
     assert ENGINE.outcome(Case(scenario="order", way=way, at=999)) == UNREACHED
 
 
 async def test_where_all_is_read_back_a_program_runs_once_more_after_each_step(tmp_path: Path) -> None:
-    """Else whatever is told above of a replay would be told of none."""
     runs = list[str]()
 
     async def body(ctx: Context) -> None:

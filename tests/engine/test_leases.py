@@ -36,8 +36,6 @@ class Late(Journal):
 
 
 def turns(journal: Journal, ran: list[str]) -> Turns:
-    """What takes turns over this journal, and notes what ran."""
-
     async def body(ctx: Context) -> None:
         ran.append(ctx.path)
 
@@ -78,8 +76,6 @@ async def test_a_turn_is_not_begun_beside_that_of_another_worker(tmp_path: Path)
 
 
 async def overtaken(journal: Journal) -> Execution:
-    """An attempt after which another one began."""
-
     async def tell(thread: str, outage: Entry[Outage]) -> None:
         raise NotImplementedError
 

@@ -13,7 +13,6 @@ from tests.engine.small import Body, pass_time, say, working
 
 
 async def restarts(folder: Path, old: Body, new: Body) -> int:
-    """How often the new code began again with its log, where the old one failed."""
     clock = FakeClock()
     async with working(folder, clock, old) as (journal, worker):
         await say(journal, "go")
@@ -26,8 +25,6 @@ async def restarts(folder: Path, old: Body, new: Body) -> int:
 
 
 def fails(body: Body) -> Body:
-    """The same, and then it fails."""
-
     async def failing(ctx: Context) -> None:
         await body(ctx)
         raise RuntimeError("it fails here")
@@ -36,8 +33,6 @@ def fails(body: Body) -> Body:
 
 
 def notes(done: list[str], ctx: Context) -> Callable[[], Awaitable[None]]:
-    """Something to do that leaves the path of whoever did it."""
-
     async def note() -> None:
         done.append(ctx.execution.path)
 

@@ -31,14 +31,12 @@ KINDS = (Said, Pressed)
 
 @contextmanager
 def changed(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file, for changing it behind everybody's back."""
     with closing(sqlite3.connect(path)) as db, db:
         yield db
 
 
 @pytest.fixture
 async def path(tmp_path: Path) -> Path:
-    """A journal with a turn that has ended and a half one."""
     path = tmp_path / "journal.db"
     async with Journal(path, FakeClock(), KINDS) as journal:
         for n in (1, 4):
@@ -52,12 +50,10 @@ async def path(tmp_path: Path) -> Path:
 
 
 def content(path: Path) -> str:
-    """What stands for all that is in the file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 async def refused(path: Path) -> JournalError:
-    """Why it is not opened, alike for whoever writes to it and whoever reads it."""
     before = content(path)
     with pytest.raises(JournalError) as writing:
         async with Journal(path, FakeClock(), KINDS):

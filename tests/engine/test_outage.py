@@ -168,8 +168,6 @@ async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: P
 
 
 def listens(service: Service, asked: list[list[str]]) -> Body:
-    """Answers all that was said, also what is said while it waits."""
-
     async def body(ctx: Context) -> None:
         async def call() -> Result:
             asked.append(said_to(ctx))

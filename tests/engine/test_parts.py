@@ -18,8 +18,6 @@ async def _answered(_asked: Entry[Asked], given: Entry[Input]) -> Answered:
 
 
 async def question(ctx: Context) -> None:
-    """Asked with words that are written under its key before it is."""
-
     async def first(key: str) -> Asked:
         said = part(key, "say")
         if ctx.read(said) is None:
@@ -30,7 +28,6 @@ async def question(ctx: Context) -> None:
 
 
 def listens(heard: list[list[str]], *, fails: int = 0) -> Body:
-    """Notes a try of its first step, fails as often there, asks, and looks what came."""
     lives = list[int]()
 
     async def body(ctx: Context) -> None:

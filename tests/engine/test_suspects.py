@@ -77,19 +77,15 @@ async def test_a_poison_is_found_among_many(tmp_path: Path) -> None:
 
 
 async def test_whoever_comes_further_at_each_life_is_not_given_up(tmp_path: Path) -> None:
-    """The daemon dies of it, but of another step each time."""
     found = await lived(tmp_path, 1, [Talk(name="t", steps=12, frail=True)], [])
     assert found.deaths == 11
 
 
 async def test_a_death_in_a_control_pardons_whoever_was_suspected(tmp_path: Path) -> None:
-    """It never comes further, and every other life is long enough for a control: without a pardon each of
-    those would count."""
     await lived(tmp_path, 1, [Talk(name="t", model=5.0)], [0.8, 0.8, *[0.8, 3.5] * 8])
 
 
 async def test_a_control_outlasts_lives_that_end_at_uneven_times(tmp_path: Path) -> None:
-    """Each of the later ones is twice as long as those before."""
     await lived(tmp_path, 1, [Talk(name="t", model=5.0)], [*[0.8] * 3, *[1.6] * 8])
 
 
@@ -99,7 +95,6 @@ async def test_whoever_is_counted_least_is_not_kept_waiting_by_the_poison(tmp_pa
 
 
 async def test_whoever_was_tried_least_is_not_kept_waiting_by_what_takes_long(tmp_path: Path) -> None:
-    """The poison makes suspects of all; afterwards the daemon is told to stop before the first is through."""
     talks = [Talk(name="slow", model=5.0, steps=1), *innocents(1, 1), Talk(name="x", deadly=0)]
     found = await lived(tmp_path, 1, talks, [4.0] * 8, stops=True)
     assert [talk.life for talk in found.talks if talk.name == "t0"] == [4]

@@ -40,7 +40,6 @@ class Refusing(Writer):
 
 
 def keys(journal: Journal) -> list[str]:
-    """What was recorded of the execution, in order."""
     return [entry.key.partition("/")[2] for entry in journal.of("ann", Event)[1:]]
 
 
@@ -86,7 +85,6 @@ async def test_what_follows_on_something_that_could_not_be_written_is_not_writte
 
 
 async def test_what_was_paid_for_meanwhile_is_not_paid_again(tmp_path: Path) -> None:
-    """It is kept until what comes before it could be written: then all is, in order."""
     Refusing.times = 2
     paid = list[str]()
 
@@ -113,7 +111,6 @@ async def test_what_was_paid_for_meanwhile_is_not_paid_again(tmp_path: Path) -> 
 
 
 async def heard_after(path: Path, bring: Callable[[Journal], Awaitable[None]]) -> list[str]:
-    """What an execution hears that had found nothing before this was brought."""
     heard = list[str]()
 
     async def body(ctx: Context) -> None:

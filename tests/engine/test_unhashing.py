@@ -32,7 +32,6 @@ NAME = re.compile(r"/:([0-9a-f]{12})#")
 
 
 def hashes_in(home: Path) -> set[bytes]:
-    """All that the journal holds of digests, fingerprints and names that are made of content."""
     found = set[bytes]()
     with closing(sqlite3.connect(home / "journal.db")) as db:
         for body, key, digest in db.execute("select body, key, digest from entry"):
@@ -43,13 +42,11 @@ def hashes_in(home: Path) -> set[bytes]:
 
 
 def left(home: Path, hashes: set[bytes]) -> set[bytes]:
-    """Which of these stand in any file of the journal's."""
     data = bytes_of(home)
     return {one for one in hashes if one in data}
 
 
 def guesses(*contents: tuple[object, ...]) -> set[bytes]:
-    """The hashes that somebody makes who guesses what was said."""
     return {fingerprint(*content)[:12].encode() for content in contents}
 
 
@@ -158,7 +155,6 @@ async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tm
 
 
 async def test_a_copy_of_the_same_hash_goes_with_it(tmp_path: Path) -> None:
-    """An intent alone is forgotten: its outcome, which asks the same, keeps its words and not the hash."""
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
@@ -171,7 +167,6 @@ async def test_a_copy_of_the_same_hash_goes_with_it(tmp_path: Path) -> None:
 
 
 async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path: Path) -> None:
-    """Neither question has a hash any more: that both have none does not make them the same."""
     answers = list[object]()
 
     def asking(name: str) -> Callable[[Context], Awaitable[None]]:
@@ -205,7 +200,6 @@ async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path
 
 
 async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_again(tmp_path: Path) -> None:
-    """Nobody can tell whether it was the same."""
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
@@ -226,7 +220,6 @@ async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_
 @pytest.mark.parametrize("older", [False, True], ids=["", "older"])
 @pytest.mark.parametrize("at", range(1, 11))
 async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older: bool) -> None:
-    """Also where the version before was killed, and today's goes on."""
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
@@ -254,7 +247,6 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older
 
 
 async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> None:
-    """Where an attempt failed, and why an execution began again, stands in entries that stay."""
     broken = [True]
 
     def asking(*names: str) -> Callable[[Context], Awaitable[None]]:

@@ -214,7 +214,6 @@ MANY = 1000
 
 @asynccontextmanager
 async def many_that_wait(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Counting, Waits]]:
-    """A thousand threads: each waits for a time, or for a note about tea there."""
     async with Counting(path / "journal.db", clock, [Said, Note]) as journal:
         appends = []
         for n in range(MANY):

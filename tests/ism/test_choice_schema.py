@@ -64,7 +64,6 @@ class Extra(BaseModel):
 
 
 def fits(value: object, schema: Mapping[str, Any]) -> bool:
-    """Whether a JSON value is valid, for the part of JSON Schema that is used here."""
     if "anyOf" in schema:
         return any(fits(value, one) for one in schema["anyOf"])
     if "enum" in schema:
@@ -93,7 +92,6 @@ def fits(value: object, schema: Mapping[str, Any]) -> bool:
 
 
 def args_of(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The schema of one action's arguments."""
     [found] = [
         one["properties"]["args"]
         for one in schema["properties"]["actions"]["items"]["anyOf"][1:]
@@ -142,7 +140,6 @@ def test_what_no_closed_schema_can_say_is_asked_for_as_text(model: type[BaseMode
 
 
 def counted(schema: Mapping[str, Any]) -> tuple[int, int]:
-    """Optional properties, and unions, of a schema, found in its text."""
     found: list[Any] = []
 
     def keep(one: dict[str, Any]) -> dict[str, Any]:
@@ -237,7 +234,6 @@ async def test_the_schema_names_every_action_and_never_changes_during_a_run() ->
 
 
 async def test_a_wording_from_before_is_held_to_the_schema_that_it_shows() -> None:
-    """So that a run which was begun with it goes on byte for byte."""
     deeds = Deeds()
     chooser = Chooser(choose("DONE"))
     before = Wording(arguments="Arguments, as JSON schema: $schema", alone="")

@@ -20,7 +20,6 @@ class Look(BaseModel):
 
 
 async def told(reply: str, *actions: Action, **options: Any) -> str:
-    """What the chooser is told after this choice."""
     chooser = Chooser(reply, choose("DONE"))
     await run(chooser, actions, **options)
     return chooser.added[0]

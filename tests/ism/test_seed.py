@@ -25,7 +25,6 @@ async def _respond_handler(prompt_context, internal_log):  # type: ignore[no-unt
 
 
 async def run_ism_phase(prompt_context, invoke_llm, check_interrupt):  # type: ignore[no-untyped-def]
-    """ISM for autonomous problem-solving."""
     actions = [
         Action(
             "Think",
@@ -56,8 +55,6 @@ async def run_ism_phase(prompt_context, invoke_llm, check_interrupt):  # type: i
 
 
 def _giving(reply: object) -> Any:
-    """An async function that gives this."""
-
     async def invoke_llm(_prompt: str) -> object:
         return reply
 

@@ -68,7 +68,6 @@ def test_what_a_channel_says_beside_its_name_is_read_alike_at_any_cut(size: int)
 
 @pytest.mark.parametrize("size", [1, 3, 1_000])
 def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
-    """An `<aside>` is a part of HTML, too. Beyond the block, and where nothing is said aloud, it is ours."""
     page = (
         "Like so:\n```html\n<main>\n<aside class='note'>\n  by the way\n</aside>\n</main>\n```\nThat is all."
     )
@@ -102,7 +101,6 @@ def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
 def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
     before: str, block: str
 ) -> None:
-    """Else the end of the block would be taken for the beginning of another one."""
     parsed = sections(f"{before}Well:\n{block}\n<think>S</think>\n`<think>`", TAGS, PRIVATE)
     said = parsed.said(SAY) if before else parsed.outside
     assert "S" not in said
@@ -498,7 +496,6 @@ DEAR = (stream, stream_marked, spoken, choose)
     ("number", "work"), [later(*one) if one[1] in DEAR else one for one in enumerate(WORK)]
 )
 def test_no_text_takes_longer_than_it_is_long(number: int, work: Callable[[str], object], each: int) -> None:
-    """Four times the text takes four times as long, and a little more; a square would take sixteen times."""
     for piece in HOSTILE[number % each :: each]:
         assert grows_with(work, piece * (SIZE // len(piece))), f"{piece!r} takes longer than it is long"
     for piece in ALONE[number % each :: each]:
@@ -506,7 +503,6 @@ def test_no_text_takes_longer_than_it_is_long(number: int, work: Callable[[str],
 
 
 def grows_with(work: Callable[[str], object], text: str) -> bool:
-    """In one of three goes, in processor seconds: what else the machine does is not counted."""
     return any(taken(work, text) < 8 * taken(work, text[: SIZE // 4]) + 0.05 for _ in range(3))
 
 

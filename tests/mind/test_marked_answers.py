@@ -88,13 +88,11 @@ UNTOLD = {
 
 
 def answer(text: str, name: str = "pipeline") -> Answer:
-    """An answer to a call that asked for tags with the suffix k7."""
     call = entry(name, text)
     return Answer(replace(call, event=replace(call.event, suffix="k7")))
 
 
 def streamed(text: str, size: int) -> tuple[Sections, list[str]]:
-    """What is read of an answer that comes in pieces, and all that was shown of it meanwhile."""
     coming, shown = Sections(TAGS, PRIVATE, K7), list[str]()
     for start in range(0, len(text), size):
         coming.feed(text[start : start + size])

@@ -17,7 +17,6 @@ LONGEST = 3.0
 
 
 def misspelt(text: str) -> list[tuple[str, str]]:
-    """The tag and the nearest known one, of each."""
     return [(one.tag, one.nearest) for one in parse(text, slug="claudius", actions=ACTIONS).misspelt]
 
 

@@ -40,7 +40,6 @@ VALUES = st.recursive(
 
 
 def deep(depth: int, wrap: Any = list) -> Any:
-    """A text in so many lists or dicts."""
     value: Any = "x"
     for _ in range(depth):
         value = [value] if wrap is list else {"a": value}
@@ -122,7 +121,6 @@ def test_nothing_is_told_as_such(empty: Any) -> None:
 
 @given(text=ANY.map(lambda text: text * 7), most=st.integers(1, 60))
 def test_what_is_left_out_is_counted(text: str, most: int) -> None:
-    """Head and tail are there, and with the middle they make the text."""
     shown = cut(text, most)
     if len(text) <= most:
         assert shown == text

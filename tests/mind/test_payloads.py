@@ -33,7 +33,6 @@ def read(text: str) -> Parsed:
 
 
 def shown(payload: Payload) -> str:
-    """As `tag key=value: text [children]`."""
     attributes = "".join(f" {name}={value}" for name, value in payload.attributes.items())
     children = f" [{', '.join(map(shown, payload.children))}]" if payload.children else ""
     return f"{payload.tag}{attributes}: {payload.text}{children}"

@@ -138,7 +138,6 @@ def test_it_is_named_as_a_process_is(name: str) -> None:
 
 
 def test_ours_do_not_ask_for_what_a_model_refuses_to_show() -> None:
-    """A request to write down its own thinking is refused by some models, for the word alone."""
     ours = "".join(path.read_text(encoding="utf-8").lower() for path in (WORDS / PLAYBOOKS).glob("*.md"))
     assert ours
     assert [word for word in ("reasoning", "chain of thought", "scratchpad") if word in ours] == []

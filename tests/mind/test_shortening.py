@@ -13,7 +13,6 @@ MARK = Memory(role="user", content="<mark/>")
 
 
 def conversation(*lengths: int) -> WorkingMemory:
-    """A memory of messages of so many characters, each of a letter of its own."""
     words = [chr(ord("a") + place) * length for place, length in enumerate(lengths)]
     return working_memory(Memory(role="user", content=text, seq=n) for n, text in enumerate(words, 1))
 

@@ -91,7 +91,6 @@ def similarity(one: str, other: str) -> float:
 
 
 def took(one: str, other: str) -> float:
-    """Seconds of this thread, the least of some goes: others use the machine, too."""
     goes = []
     for _ in range(4):
         began = time.thread_time()
@@ -102,7 +101,6 @@ def took(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("alphabet", ["abcdefghijklmnopqrst", "абвгдежзиклмнопрсту"])
 def test_long_texts_are_compared_at_once(alphabet: str) -> None:
-    """Some 4 ms for two of 20 kB, and ten times as long for ten times as much."""
     rng = random.Random(7)
     words = ["".join(rng.choices(alphabet, k=rng.randint(2, 9))) for _ in range(900)]
 

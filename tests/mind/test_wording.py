@@ -85,7 +85,6 @@ def test_when_one_goes_to_a_process_is_said_in_its_file_and_may_be_said_in_the_o
 
 
 def test_every_text_that_a_process_reads_is_one_that_it_says_it_needs() -> None:
-    """Else it would be missed only when the process is gone into."""
     known = {*WORDING, *STEP_TEXTS}
     for process in PROCESSES.values():
         source = inspect.getsource(inspect.getmodule(process.run) or process.run)
@@ -126,7 +125,6 @@ def test_filling_takes_no_placeholder_from_what_is_filled_in() -> None:
 
 
 def as_they_stand(module: Module) -> Iterator[str]:
-    """Where a text of the owner's is taken with all its signs, and no reader is given it at once."""
     calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
     read = {argument for call in calls if last_name(call) in READERS for argument in call.args}
     for call in calls:
@@ -139,7 +137,6 @@ def last_name(call: ast.Call) -> str:
 
 
 def test_no_text_with_placeholders_is_read_by_people_as_it_stands_in_its_file() -> None:
-    """`check` tells the owner to write `$$` for a dollar: whoever reads such a text reads `$`."""
     found = [text for module in modules("daemon").values() for text in as_they_stand(module)]
     assert sorted(found) == AS_THEY_STAND
 

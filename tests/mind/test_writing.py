@@ -82,7 +82,6 @@ def test_any_text_is_something(text: str) -> None:
     language=st.sampled_from(["repl", "python", "py", "Python3"]),
 )
 def test_cells_come_as_they_were_written(codes: list[str], language: str) -> None:
-    """Whatever stands in them: a line ends where it ends for Python, and nowhere else."""
     text = "\nand then\n".join(fenced(code, language) for code in codes)
     assert written(text).cells == tuple(codes)
 
@@ -126,7 +125,6 @@ def test_a_cell_may_end_its_lines_as_windows_does(code: str) -> None:
 
 @given(before=CODE, code=CODE, ticks=st.integers(4, 9))
 def test_a_longer_fence_holds_shorter_ones(before: str, code: str, ticks: int) -> None:
-    """What it holds is shown, and not meant to run; a cell may be fenced so, too."""
     longer = "`" * ticks
     assert written(f"{longer}\n{fenced(code)}\n{longer}\n{fenced(before)}").cells == (before,)
     assert written(f"{longer}repl\n{before}\n{TICKS}\n{longer}").cells == (f"{before}\n{TICKS}",)
@@ -320,7 +318,6 @@ def test_a_variable_is_named_with_quotes_or_without(name: str) -> None:
 
 
 def test_with_a_cell_no_final_beside_it_counts() -> None:
-    """The code has not run yet, so it was written without knowing."""
     assert written(f"{fenced('n = 1')}\nFINAL(77)") == Written(cells=("n = 1",))
     assert written(f"FINAL(77)\n{fenced('n = 1')}") == Written(cells=("n = 1",))
     assert written(f"Final Answer: 77\n{fenced('n = 1')}") == Written(cells=("n = 1",))
@@ -360,6 +357,5 @@ LONG_ONES = {
     "text", but(LONG_ONES.values(), [LONG_ONES["finals that end"]]), ids=LONG_ONES.keys()
 )
 def test_a_long_answer_takes_no_longer_than_it_is(text: str) -> None:
-    """What takes the square of it would not end while anybody waits."""
     found = written(text)
     assert len(found.cells) <= LONG

@@ -28,14 +28,12 @@ class Purse:
         self._calls = 0
 
     async def call(self, cost: float) -> Entry[ModelCall]:
-        """Record a call of this price."""
         self._calls += 1
         event = called(cost=cost, worth=cost)
         entry, _ = await self.journal.append("t", event, key=f"call#{self._calls}")
         return entry
 
     async def consent(self, scope: str) -> Entry[Answered]:
-        """An owner lets it go on."""
         self._calls += 1
         about = {"resets": scope, "person": "U2"}
         event = Answered(input=0, value=CONTINUE, by="U1", about=about)
@@ -130,7 +128,6 @@ async def test_a_consent_of_yesterday_is_not_counted(purse: Purse) -> None:
 
 
 async def test_a_call_over_midnight_is_counted_once(purse: Purse) -> None:
-    """Its day has not been looked at when it is recorded: the fold finds it in the journal."""
     await purse.clock.advance(DAY)
     await purse.call(0.7)
     assert purse.budget.today().cost == pytest.approx(0.7)

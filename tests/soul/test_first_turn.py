@@ -16,7 +16,6 @@ TS = "1999999999.000100"
 
 
 async def read_for_first_turn(folder: Path, entries: int, where: str, channel: str) -> int:
-    """How many entries are made for the first turn of a new conversation, beside so many entries."""
     await lived(folder, entries)
     async with ground(folder, kept_by=Counting) as soul:
         journal = soul.world.journal
@@ -39,7 +38,6 @@ async def read_for_first_turn(folder: Path, entries: int, where: str, channel: s
 
 
 def made(folder: Path) -> Path:
-    """This folder, which is there now."""
     folder.mkdir()
     return folder
 

@@ -43,7 +43,6 @@ class Watched(Writer):
         return super().request(memory, role, schema)
 
     async def count(self) -> None:
-        """Count the rounds of the loop."""
         while True:
             self.round += 1
             await asyncio.sleep(0)

@@ -28,12 +28,10 @@ AFTER = Afterthought(process="learning")
 
 
 async def life(journal: Journal, clock: FakeClock) -> Suspects:
-    """Another life begins: the one before it was killed."""
     return await begin_life(journal, clock, "worker")
 
 
 async def control(journal: Journal, clock: FakeClock, of: Input) -> Suspects:
-    """A life that is to go on without a suspect: its thread's half turn is at this."""
     took, _ = await journal.append(THREAD, of, key="first")
     path = f"{THREAD}@{took.seq}"
     first = await life(journal, clock)
@@ -60,7 +58,6 @@ async def control(journal: Journal, clock: FakeClock, of: Input) -> Suspects:
 async def test_whoever_speaks_waits_for_no_afterthought(
     tmp_path: Path, of: Input, came: Input | None, may: bool
 ) -> None:
-    """One that is suspected is ended without being run, as by a stop."""
     clock = FakeClock()
     async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
         suspects = await control(journal, clock, of)

@@ -24,7 +24,6 @@ ASKED = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0
 
 
 def made(cost: float = 0.01, **more: Any) -> Entry[ModelCall]:
-    """An entry of a call."""
     seq = next(SEQS)
     return Entry(
         seq=seq,
@@ -41,7 +40,6 @@ def made(cost: float = 0.01, **more: Any) -> Entry[ModelCall]:
 def ledger(
     *spent: Entry[ModelCall], lasted: float = 0.0, clock: FakeClock | None = None, **limits: Any
 ) -> Ledger:
-    """One that may use a dollar, in ten calls, two at once and for a minute, if nothing else is said."""
     usual: dict[str, Any] = {"usd": 1.0, "calls": 10, "concurrency": 2, "seconds": 60.0}
     return Ledger(ReadingLimits(**{**usual, **limits}), clock or FakeClock(), spent, lasted)
 
@@ -57,7 +55,6 @@ class Calls:
         self.reached: list[Ending] = []
 
     async def make(self, cents: int, costs: int, passes: int, *, last: bool = False) -> None:
-        """One call; counted as soon as it is over, as Reader does."""
         async with self.ledger.reserved(cents / 100, last=last) as reached:
             if reached:
                 self.reached.append(reached)
@@ -213,7 +210,6 @@ async def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
 
 
 async def test_a_reading_within_one_needs_no_slot_while_it_waits() -> None:
-    """With one slot for the whole tree it still comes to its end: only calls hold one."""
     limited = ledger(concurrency=1, calls=50, usd=1.0)
     calls = Calls(limited, 1.0)
 

@@ -35,13 +35,11 @@ NOBODY: tuple[str, ...] = ()
 
 
 def bound(life: Life, gauge: Gauge, path: str = "t@1") -> str:
-    """Which bound stands in the way; empty: none."""
     found = life.standing(gauge, path)
     return found.bound if found else ""
 
 
 def whose(life: Life, gauge: Gauge, path: str = "t@1") -> str:
-    """What a consent to it would reset; empty: there is no bound."""
     found = life.standing(gauge, path)
     return found.resets if found else ""
 
@@ -239,7 +237,6 @@ async def test_a_thread_counts_with_all_that_is_under_it(life: Life) -> None:
 
 
 async def test_a_thread_counts_what_it_does_since_a_person_spoke(life: Life) -> None:
-    """CORE: a bound is for what goes on by itself, not for a conversation that lives long."""
     gauge = life.gauge(thread=Limits(calls=1))
     await life.call()
     await life.word("UBOT", bot=True)

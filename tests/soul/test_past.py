@@ -30,26 +30,21 @@ class Life:
         self.journal = journal
 
     async def write(self, event: E, cause: int | None = None) -> Entry[E]:
-        """An entry of this event."""
         key = f"{event.kind}:{self.journal.last()}"
         entry, _ = await self.journal.append(THREAD, event, key=key, cause=cause)
         return entry
 
     async def begin(self) -> Entry[TurnBegan]:
-        """A turn begins."""
         key = f"{THREAD}@{self.journal.last()}"
         return await self.write(TurnBegan(execution=key, inputs=(), process="conversation", texts=""))
 
     async def hear(self, text: str) -> Entry[Heard]:
-        """Something is said around the soul."""
         return await self.write(Heard(user="U2", name="Bob", text=text, ts="1"))
 
     async def think(self, text: str) -> int:
-        """A thought; its seq."""
         return (await self.write(called(text=text))).seq
 
     async def turn(self, *texts: str, process: str = "conversation", keep: bool = True) -> list[int]:
-        """A turn that keeps these words, and what was heard before it; the seqs that it kept."""
         heard = [entry.seq for entry in Pasts(self.journal).of(THREAD, self.journal.last() + 1).heard]
         began = await self.begin()
         said = [await self.think(text) for text in texts]
@@ -60,7 +55,6 @@ class Life:
         return kept
 
     async def clear(self, last: int, *texts: str) -> list[int]:
-        """A turn that keeps these words, and clears away all up to this seq; the seqs that it kept."""
         began = await self.begin()
         kept = [await self.think(text) for text in texts]
         cleared = await self.write(ContextCleared(text="", last=last, kept=1))
@@ -69,7 +63,6 @@ class Life:
         return kept
 
     async def sum_up(self, last: int) -> int:
-        """Words that stand for all that is kept up to this seq; their seq."""
         return (await self.write(ContextCleared(text="summed up", last=last))).seq
 
 
@@ -80,7 +73,6 @@ async def life(tmp_path: Path) -> AsyncIterator[Life]:
 
 
 def now(life: Life, pasts: Pasts) -> Past:
-    """The past as of now."""
     return pasts.of(THREAD, life.journal.last() + 1)
 
 
@@ -126,7 +118,6 @@ async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -
 
 
 async def test_answers_are_shown_with_the_suffix_as_of_the_seq(life: Life) -> None:
-    """An execution of before the draw sees bare tags, a later one the same answers with marked ones."""
     pasts = Pasts(life.journal)
     answer = called(name="pipeline", text="<aside>Hm.</aside><say>Yes.</say>")
     began = await life.begin()

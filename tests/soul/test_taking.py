@@ -17,7 +17,6 @@ COMMANDS = {"unknown": "usage", "trace": "tracing", "status": "standing"}
 
 
 async def taken(path: Path, *waiting: Input) -> list[Input]:
-    """What is taken of these, which came in this order."""
     async with Journal(path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         came = [await journal.append(THREAD, one, key=f"came:{n}") for n, one in enumerate(waiting)]
         found = taking(journal, [entry for entry, _ in came], (), COMMANDS)
@@ -26,7 +25,6 @@ async def taken(path: Path, *waiting: Input) -> list[Input]:
 
 
 async def test_a_message_drops_the_afterthoughts_that_wait(tmp_path: Path) -> None:
-    """Its own turn will have others, which know of it."""
     assert await taken(tmp_path, AFTER, MESSAGE, AFTER) == [MESSAGE, AFTER, AFTER]
 
 

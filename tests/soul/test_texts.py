@@ -29,7 +29,6 @@ SHIPPED = catalogue(PROCESSES.values(), STEP_TEXTS)
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    """A copy of the project's texts, with a playbook more."""
     copied(tmp_path)
     (tmp_path / f"{NAME}.md").write_text(MENDING)
     return tmp_path
@@ -37,18 +36,15 @@ def words(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
-    """A journal with nothing in it."""
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         yield journal
 
 
 async def read(texts: Texts, name: str = NAME) -> str:
-    """The text that is in use."""
     return texts.read(texts.named(await texts.current())[name]).event.text
 
 
 def faults(journal: Journal) -> list[str]:
-    """What was said of texts that cannot be used."""
     return [entry.event.text for entry in journal.kind(Fault)]
 
 
@@ -78,7 +74,6 @@ class Counting(Writer):
 
 
 async def test_all_are_taken_up_together(words: Path, tmp_path: Path) -> None:
-    """The first start does not wait for the disk once for each of a hundred texts."""
     async with Journal(tmp_path / "new.db", FakeClock(), SOUL_KINDS, Counting) as journal:
         texts = Texts(words, journal, SHIPPED)
         known = texts.named(await texts.current())

@@ -60,7 +60,6 @@ async def test_all_wait_until_it_is_mended_and_everybody_is_told_once(
 
 
 async def told_exactly(stage: Stage, what: str) -> None:
-    """The owner has one DM that says what to do, and so do the health and the page; nobody else has."""
     [notice] = await unasked(stage, "alice", ALICE)
     assert notice.startswith(MENDING)
     assert what in notice

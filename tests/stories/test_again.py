@@ -20,12 +20,10 @@ STAR = (
 
 
 async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None:
-    """Time goes on, in steps of so many seconds, until this is so."""
     await stage.passing(step, done)
 
 
 def at_rest(stage: Stage) -> bool:
-    """Has everything been answered?"""
     return not (stage.pending("input", "turn-began", "speech", "waiting", "outage") or stage.soul.worker.busy)
 
 
@@ -150,7 +148,6 @@ async def test_a_message_that_ended_for_its_age_stays_as_it_is(stage: Stage) -> 
 async def test_what_an_earlier_life_wrote_is_neither_written_back_nor_taken_for_its_words(
     stage: Stage,
 ) -> None:
-    """Slack shows a message of ours as mrkdwn, which is not what was written."""
     go_on = asyncio.Event()
     stage.model.say("<say>**First**, see [the guide](https://example.org): a < b && c", until=go_on, first=70)
     ts = await stage.post("alice", ALICE, "Make a plan")

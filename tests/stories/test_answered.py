@@ -19,8 +19,6 @@ LIMITS: Mapping[str, Any] = {"owner_user_ids": frozenset({CAROL.id}), "limit_tur
 
 
 async def followed(stage: Stage, **settings: Any) -> str:
-    """A thread in which the soul asks something of whoever writes there, and then thinks about it."""
-
     async def conversation(turn: Turn) -> WorkingMemory:
         if turn.must_answer:
             return await PROCESSES["conversation"](turn)  # type: ignore[return-value]

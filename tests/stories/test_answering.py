@@ -20,8 +20,6 @@ YES = Choice(label="Yes", value=CONTINUE)
 
 
 def asking(**how: Any) -> Any:
-    """A process that asks so, and says what came of it."""
-
     async def asks(turn: Turn) -> WorkingMemory:
         answered = await turn.ask("may", Question(text="May I?", **how))
         await turn.say(f"{answered.by}: {answered.value}")
@@ -31,7 +29,6 @@ def asking(**how: Any) -> Any:
 
 
 async def asked(stage: Stage, **how: Any) -> str:
-    """Alice has spoken in a channel, and a question was put there; the ts of her message."""
     await stage.sleep()
     stage.processes = {**PROCESSES, "conversation": asking(**how)}
     await stage.wake()
@@ -39,7 +36,6 @@ async def asked(stage: Stage, **how: Any) -> str:
 
 
 async def pressed(stage: Stage, name: str, ts: str) -> None:
-    """This one presses the button, and what comes of it is over."""
     question = (await stage.client("alice").conversations_replies(channel=GENERAL, ts=ts))["messages"][1]
     before = len(stage.entries("input"))
     await press(stage, name, GENERAL, question["ts"], "Yes")
@@ -48,7 +44,6 @@ async def pressed(stage: Stage, name: str, ts: str) -> None:
 
 
 async def again(stage: Stage, **settings: Any) -> None:
-    """The daemon restarts, with these settings."""
     await stage.sleep()
     await stage.wake(**settings)
 

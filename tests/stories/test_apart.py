@@ -29,7 +29,6 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 async def loaded(home: Path, *command: str, **env: str) -> set[str]:
-    """What a daemon has loaded that became ready, if it is one that goes on, and then was stopped."""
     process = await start_anew(home, *command, within=(sys.executable, "-c", TELLING), **env)
     if not command:
         await ready(process)

@@ -39,7 +39,6 @@ NOT_NOW = "no, do not publish it"
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 
@@ -50,8 +49,6 @@ class Post(BaseModel):
 
 
 def publishing(published: list[str]) -> Definition:
-    """An action that changes the world."""
-
     async def perform(_run: Run, post: Post) -> str:
         published.append(post.text)
         return "it is out"
@@ -68,12 +65,10 @@ def publishing(published: list[str]) -> Definition:
 
 
 def publish(text: str = NEWS) -> str:
-    """The choice to do so."""
     return choice({"name": "Publish", "args": {"text": text}})
 
 
 async def asking(stage: Stage, published: list[str], *owners: str, action: Definition | None = None) -> str:
-    """A run of Alice's in a channel that asks for approval; the ts of her message."""
     offering(stage, action or publishing(published))
     await deciding(stage, owner_user_ids=frozenset(owners))
     answers(stage, turning(), publish())
@@ -81,13 +76,11 @@ async def asking(stage: Stage, published: list[str], *owners: str, action: Defin
 
 
 async def again(stage: Stage) -> None:
-    """The daemon restarts."""
     await stage.sleep()
     await stage.wake()
 
 
 async def question_ts(stage: Stage) -> str:
-    """The ts of the question that waits."""
     [question] = questions(stage)
     *_, spoken = stage.soul.journal.many(question.event.said)
     return str(spoken.event.ts)
@@ -252,8 +245,6 @@ async def test_one_agreement_is_for_one_deed(stage: Stage) -> None:
 
 
 async def agreed_and_killed(stage: Stage, published: list[str], method: str) -> str:
-    """Of two owners Carol has agreed, and the daemon ends while it waits for this call of Slack's; the ts of
-    Alice's message."""
     ts = await asking(stage, published, BOB.id, CAROL.id)
     stage.wire.held[method] = held = asyncio.Event()
     await press(stage, "carol", GENERAL, await question_ts(stage), "Approve")
@@ -266,7 +257,6 @@ async def agreed_and_killed(stage: Stage, published: list[str], method: str) -> 
 
 @pytest.mark.parametrize(("method", "recorded"), [("chat.update", True), later("users.info", False)])
 async def test_what_a_former_owner_agreed_to_is_not_done(stage: Stage, method: str, recorded: bool) -> None:
-    """Neither where the answer is on disk already, nor where it was only taken."""
     published: list[str] = []
     ts = await agreed_and_killed(stage, published, method)
     answers(stage, turning("I am at it again."), publish())

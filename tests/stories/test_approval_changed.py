@@ -44,7 +44,6 @@ AT_IT_AGAIN = turning("I am at it again.")
 
 @pytest.fixture
 async def stage(dormant: Stage) -> AsyncIterator[Stage]:
-    """Each story wakes the soul; at its end the journal is in order, and nobody waits in vain."""
     yield dormant
     assert verify(dormant.soul.journal).violations == []
     assert not dormant.pending("input", "turn-began", "action", "speech")
@@ -57,8 +56,6 @@ class Deeds:
         self.done: list[str] = []
 
     async def do(self, turn: Turn, name: str) -> None:
-        """Do this, once."""
-
         async def act() -> str:
             self.done.append(name)
             return f"{name} is done"
@@ -74,7 +71,6 @@ def steps(
     after: Sequence[str],
     wait: float | None = None,
 ) -> Process:
-    """A process that does these things, thinks and says so, asks, and then does those."""
     wonders = working_memory([Memory(role="user", content="Is it a good day for it?")])
 
     async def process(turn: Turn) -> WorkingMemory:
@@ -93,14 +89,12 @@ def steps(
 
 
 async def edited(stage: Stage, process: Process) -> None:
-    """The daemon restarts, and its first process is this one."""
     await stage.sleep()
     stage.processes = {**PROCESSES, "conversation": process}
     await stage.wake()
 
 
 async def begun(stage: Stage, process: Process) -> str:
-    """Alice has spoken, and the question waits; the ts of her message."""
     await edited(stage, process)
     stage.model.say("It is.")
     ts = await stage.say("alice", GENERAL, f"{ME} hello")
@@ -121,7 +115,6 @@ AFTER = f'"""What can be published, and what of it is kept."""\n\n# Written anew
 
 
 def written(stage: Stage, source: str, published: list[str]) -> Definition:
-    """The action whose handler stands in a file, which now reads so."""
     file = stage.home.parent / "publishing.py"
     file.write_text(source)
     perform = runpy.run_path(str(file), {"published": published})["publish"]
@@ -129,7 +122,6 @@ def written(stage: Stage, source: str, published: list[str]) -> Definition:
 
 
 async def ending(turn: Turn) -> WorkingMemory:
-    """Another way to end a conversation."""
     await turn.say("Farewell.")
     return turn.memory
 
@@ -280,8 +272,6 @@ async def test_what_people_said_to_it_is_known_after_a_restart(stage: Stage) -> 
 
 
 def louder(published: list[str]) -> Definition:
-    """The same action, with a handler that does something else."""
-
     async def perform(_run: Run, post: Post) -> str:
         published.append(post.text.upper())
         return "it is out, and loud"
@@ -290,7 +280,6 @@ def louder(published: list[str]) -> Definition:
 
 
 def described(published: list[str]) -> Definition:
-    """The same action, said to be something else."""
     return dataclasses.replace(publishing(published), description="Publish it, for ever.")
 
 

@@ -30,7 +30,6 @@ DEED = "the old timetable"
 
 @pytest.fixture
 async def trying(tmp_path: Path) -> AsyncIterator[Stage]:
-    """The stage, with the soul awake on it; at the end of each story its journal is in order."""
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage
@@ -40,7 +39,6 @@ async def trying(tmp_path: Path) -> AsyncIterator[Stage]:
 
 @pytest.fixture
 async def stage(trying: Stage) -> AsyncIterator[Stage]:
-    """The same, where nothing fails."""
     yield trying
     assert not trying.entries("attempt-failed", "unbegun")
 
@@ -56,7 +54,6 @@ async def nothing(_turn: Turn) -> None:
 
 
 async def wonder(turn: Turn) -> None:
-    """The model is asked something, for as long as it cannot be reached."""
     await turn.talk("wonder", working_memory([Memory(role="user", content="Is it a good day?")]), "fast")
 
 
@@ -66,8 +63,6 @@ def branching(
     asks: str = MAY_I,
     meanwhile: Meanwhile = nothing,
 ) -> Process:
-    """A process that has a branch delete something, which asks first; it tells what came of it."""
-
     async def delete() -> str:
         deleted.append(DEED)
         return "it is gone"
@@ -95,8 +90,6 @@ def branching(
 
 
 def echoing(first: Process) -> Process:
-    """The same, where whoever speaks of anything else is greeted."""
-
     async def process(turn: Given) -> WorkingMemory | Transition:
         if any("hello" in entry.event.text for entry in turn.answers):
             await turn.say("Hello yourself.")
@@ -107,25 +100,21 @@ def echoing(first: Process) -> Process:
 
 
 async def living(stage: Stage, process: Process, *owners: str, **others: Process) -> None:
-    """The daemon restarts with this process, and these own the soul."""
     await stage.sleep()
     stage.processes = {**PROCESSES, "conversation": process, **others}
     await stage.wake(owner_user_ids=frozenset(IDS[name] for name in owners))
 
 
 async def again(stage: Stage) -> None:
-    """The daemon restarts."""
     await stage.sleep()
     await stage.wake()
 
 
 def at_rest(stage: Stage) -> bool:
-    """Does nothing wait that nobody will bring to an end?"""
     return not stage.pending("input", "turn-began", "action", "speech", "asked", "thread-spawned", "waiting")
 
 
 async def presses(stage: Stage, name: str, channel: str, label: str) -> None:
-    """Someone presses a button under what the root asks, and what comes of it is over."""
     [asked] = [question for question in questions(stage) if question.event.said]
     *_, spoken = stage.soul.journal.many(asked.event.said)
     before = len(stage.entries("answer"))
@@ -232,8 +221,6 @@ async def test_what_it_asks_while_the_root_cannot_think_is_asked_after_that(stag
 
 
 def refused(stage: Stage, word: str) -> Meanwhile:
-    """Slack does not take what is said next."""
-
     async def refuse(_turn: Turn) -> None:
         if not stage.entries("attempt-failed"):
             stage.wire.refuse["chat.postMessage"] = [word]
@@ -242,12 +229,10 @@ def refused(stage: Stage, word: str) -> Meanwhile:
 
 
 def heard(stage: Stage) -> list[str]:
-    """What each branch came to."""
     return [entry.event.result for entry in stage.entries("thread-ended")]
 
 
 def goes_without(stage: Stage, deleted: list[str]) -> bool:
-    """Was the branch told, once, that nobody answers, and is it over?"""
     assert [entry.event.by for entry in stage.entries("relayed")] == [""]
     return deleted == [] and heard(stage) == ["nothing, said nobody"] and at_rest(stage)
 

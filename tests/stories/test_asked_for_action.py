@@ -83,13 +83,11 @@ async def drain_pump() -> str:
 
 
 def block(page: str, kind: str, nth: int = 0) -> str:
-    """What stands on a page in a fence of this kind."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return str(re.findall(rf"```{kind}\n(.*?)```", text, re.S)[nth])
 
 
 def as_the_pages_say(folder: Path) -> Path:
-    """The owner's texts after the first two pages were followed, and an action of each sort besides."""
     words = copied(folder)
     (words / "playbooks" / "deploys.md").write_text(block("FIRST_PLAYBOOK.md", "markdown"))
     actions = words / "actions"
@@ -102,7 +100,6 @@ def as_the_pages_say(folder: Path) -> Path:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """The soul of somebody who has followed the pages; no answer of its model is queued."""
     async with staged(tmp_path, as_the_pages_say) as stage:
         await stage.wake(ism_enabled=True)
         await stage.say("alice", ALICE, "Hello")
@@ -110,12 +107,11 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def done(stage: Stage, words: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
-    """The actions that are done when Alice says so, with the arguments that are not the usual ones; and what
-    she hears in the end."""
+    before = len(stage.entries("action"))
     ts = await stage.say("alice", ALICE, words)
     usual = {"most": 3, "times": 1, "exact": False, "body": "", "labels": None}
     acted = []
-    for one in stage.entries("action"):
+    for one in stage.entries("action")[before:]:
         given = {arg: value for arg, value in one.event.args.items() if value != usual.get(arg, ...)}
         acted.append((one.event.name, given))
     return acted, (await stage.answers(ALICE, ts))[-1]
@@ -124,77 +120,73 @@ async def done(stage: Stage, words: str) -> tuple[list[tuple[str, dict[str, Any]
 LOOKED = {"service": "ferry"}
 
 
-@pytest.mark.parametrize(
-    ("words", "args"),
-    [
-        ("LookUpDeploys ferry", LOOKED),
-        ("Please use LookUpDeploys for the ferry.", LOOKED),
-        ("look_up_deploys(service=ferry, most=1)", {"service": "ferry", "most": 1}),
-        ("Look up deploys: service ferry, most 2", {"service": "ferry", "most": 2}),
-        ("Who deployed ferry last?", LOOKED),
-        ("When was the ferry deployed?", LOOKED),
-        ("Tell me about the deploys of “ferry”, please.", LOOKED),
-    ],
-)
-async def test_the_action_of_the_page_is_taken_however_it_is_asked_for(
-    stage: Stage, words: str, args: dict[str, Any]
-) -> None:
-    acted, heard = await done(stage, words)
-    assert acted == [("LookUpDeploys", args)]
-    assert "2026-11-23 ferry 41 by Bob" in heard
+DEPLOYS: list[tuple[str, dict[str, Any]]] = [
+    ("LookUpDeploys ferry", LOOKED),
+    ("Please use LookUpDeploys for the ferry.", LOOKED),
+    ("look_up_deploys(service=ferry, most=1)", {"service": "ferry", "most": 1}),
+    ("Look up deploys: service ferry, most 2", {"service": "ferry", "most": 2}),
+    ("Who deployed ferry last?", LOOKED),
+    ("When was the ferry deployed?", LOOKED),
+    ("Tell me about the deploys of “ferry”, please.", LOOKED),
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "name", "args"),
-    [
-        ("Look up the weather in Berlin", "Weather", {"city": "Berlin"}),
-        ("Please use weather for Berlin.", "Weather", {"city": "Berlin"}),
-        ("What is the weather in Berlin?", "Weather", {"city": "Berlin"}),
-        ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
-        ("Can you file a ticket “More oil” for the team?", "FileTicket", {"title": "More oil"}),
-        ("Please drain the pump.", "DrainPump", {}),
-        ("RollDice 20", "RollDice", {"sides": 20}),
-        ("Roll a dice", "RollDice", {"sides": 1}),
-        ("Please roll_dice with 12 sides, 3 times", "RollDice", {"sides": 12, "times": 3}),
-        ("Use ConvertMoney: 12.5 to CHF", "ConvertMoney", {"amount": 12.5, "to": "CHF"}),
-        ("convert_money amount 3 to usd exact", "ConvertMoney", {"amount": 3.0, "to": "USD", "exact": True}),
-        ("FileTicket “The pump leaks”", "FileTicket", {"title": "The pump leaks"}),
-        (
-            "FileTicket title: The pump leaks, body: It drips.",
-            "FileTicket",
-            {"title": "The pump leaks", "body": "It drips"},
-        ),
-        (
-            "FileTicket 'It leaks' labels: pump, urgent",
-            "FileTicket",
-            {"title": "It leaks", "labels": ["pump", "urgent"]},
-        ),
-    ],
-)
-async def test_any_action_is_given_what_the_words_say(
-    stage: Stage, words: str, name: str, args: dict[str, Any]
-) -> None:
-    acted, _ = await done(stage, words)
-    assert acted == [(name, args)]
+async def test_the_action_of_the_page_is_taken_however_it_is_asked_for(stage: Stage) -> None:
+    for words, args in DEPLOYS:
+        acted, heard = await done(stage, words)
+        assert acted == [("LookUpDeploys", args)], words
+        assert "2026-11-23 ferry 41 by Bob" in heard
 
 
-@pytest.mark.parametrize(
-    ("words", "name", "args"),
-    [
-        ("Ping the harbour's buoy", "PingBuoy", {}),
-        ("can you please ping the buoy?", "PingBuoy", {}),
-        ("ping buoy", "PingBuoy", {}),
-        ("Can the crane lift 5.5?", "CheckCrane", {"load": 5.5}),
-        ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
-        ("Change 20 EUR into USD", "ChangeCurrency", {"amount": 20.0, "source": "EUR", "target": "USD"}),
-        ("Convert 20 to USD of money", "ConvertMoney", {"amount": 20.0, "to": "USD"}),
-    ],
-)
+GIVEN: list[tuple[str, str, dict[str, Any]]] = [
+    ("Look up the weather in Berlin", "Weather", {"city": "Berlin"}),
+    ("Please use weather for Berlin.", "Weather", {"city": "Berlin"}),
+    ("What is the weather in Berlin?", "Weather", {"city": "Berlin"}),
+    ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
+    ("Can you file a ticket “More oil” for the team?", "FileTicket", {"title": "More oil"}),
+    ("Please drain the pump.", "DrainPump", {}),
+    ("RollDice 20", "RollDice", {"sides": 20}),
+    ("Roll a dice", "RollDice", {"sides": 1}),
+    ("Please roll_dice with 12 sides, 3 times", "RollDice", {"sides": 12, "times": 3}),
+    ("Use ConvertMoney: 12.5 to CHF", "ConvertMoney", {"amount": 12.5, "to": "CHF"}),
+    ("convert_money amount 3 to usd exact", "ConvertMoney", {"amount": 3.0, "to": "USD", "exact": True}),
+    ("FileTicket “The pump leaks”", "FileTicket", {"title": "The pump leaks"}),
+    (
+        "FileTicket title: The pump leaks, body: It drips.",
+        "FileTicket",
+        {"title": "The pump leaks", "body": "It drips"},
+    ),
+    (
+        "FileTicket 'It leaks' labels: pump, urgent",
+        "FileTicket",
+        {"title": "It leaks", "labels": ["pump", "urgent"]},
+    ),
+]
+
+
+async def test_any_action_is_given_what_the_words_say(stage: Stage) -> None:
+    for words, name, args in GIVEN:
+        acted, _ = await done(stage, words)
+        assert acted == [(name, args)], words
+
+
+DESCRIBED: list[tuple[str, str, dict[str, Any]]] = [
+    ("Ping the harbour's buoy", "PingBuoy", {}),
+    ("can you please ping the buoy?", "PingBuoy", {}),
+    ("ping buoy", "PingBuoy", {}),
+    ("Can the crane lift 5.5?", "CheckCrane", {"load": 5.5}),
+    ("Roll a dice with 6 sides", "RollDice", {"sides": 6}),
+    ("Change 20 EUR into USD", "ChangeCurrency", {"amount": 20.0, "source": "EUR", "target": "USD"}),
+    ("Convert 20 to USD of money", "ConvertMoney", {"amount": 20.0, "to": "USD"}),
+]
+
+
 async def test_an_action_is_found_by_its_description_alone_wherever_it_is_offered(
-    stage: Stage, words: str, name: str, args: dict[str, Any]
+    stage: Stage,
 ) -> None:
-    acted, _ = await done(stage, words)
-    assert acted == [(name, args)]
+    for words, name, args in DESCRIBED:
+        acted, _ = await done(stage, words)
+        assert acted == [(name, args)], words
 
 
 async def test_who_speaks_is_told_which_actions_of_the_owners_there_are_and_where(stage: Stage) -> None:
@@ -204,20 +196,20 @@ async def test_who_speaks_is_told_which_actions_of_the_owners_there_are_and_wher
     assert asked.count("CheckCrane — Check whether the crane can lift a load") == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Did anybody drain the pump?",
-        "What is in the harbour log?",
-        "What is new?",
-        "I like ferries.",
-        "My birthday is in March.",
-        "What a day!",
-    ],
-)
-async def test_what_asks_for_no_action_calls_none_of_the_owners(stage: Stage, words: str) -> None:
-    acted, _ = await done(stage, words)
-    assert [name for name, _ in acted if name not in ("Think", "Research", "SearchMemory")] == []
+NO_ACTION = [
+    "Did anybody drain the pump?",
+    "What is in the harbour log?",
+    "What is new?",
+    "I like ferries.",
+    "My birthday is in March.",
+    "What a day!",
+]
+
+
+async def test_what_asks_for_no_action_calls_none_of_the_owners(stage: Stage) -> None:
+    for words in NO_ACTION:
+        acted, _ = await done(stage, words)
+        assert {name for name, _ in acted} <= {"Think", "Research", "SearchMemory"}, words
 
 
 @pytest.mark.parametrize(

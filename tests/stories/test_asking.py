@@ -34,7 +34,6 @@ DONE = "It is the new timetable."
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 
@@ -227,19 +226,16 @@ async def test_a_transition_without_a_label_has_none_of_its_own(stage: Stage) ->
 
 
 def slowly(stage: Stage, *texts: str) -> None:
-    """What the model will say, each so slowly that what the soul is at is shown meanwhile."""
     for text in texts:
         stage.model.say(text, delay=MOMENT)
 
 
 def in_order(lines: list[str], every: list[str]) -> bool:
-    """Is this what was to be shown? What is over before Slack can be told is left out."""
     seen = iter(every)
     return all(line in seen for line in lines)
 
 
 def shows(stage: Stage) -> list[str]:
-    """What the status lines of runs said that it is at, in order."""
     lines = [args["status"] for args in stage.wire.told("assistant.threads.setStatus")]
     return [line.partition(" · ")[2] for line in lines if " · " in line]
 

@@ -9,13 +9,11 @@ HOUR = 3600.0
 
 
 def lose(stage: Stage) -> None:
-    """Slack gives up on what the soul has not acked."""
     with stage.world.workspace.db as db:
         db.execute("update delivery set acked = 0 where acked is null and app = ?", (SOUL.id,))
 
 
 async def back(stage: Stage, **settings: str | float) -> None:
-    """The soul comes back, and has answered what it found."""
     lose(stage)
     await stage.wake(**settings)
     await stage.until(lambda: not stage.soul.slack.catch_up.running)

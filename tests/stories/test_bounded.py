@@ -19,7 +19,6 @@ OWNED, UNOWNED = frozenset({CAROL.id}), frozenset[str]()
 
 
 async def at_a_bound(stage: Stage, bound: str, owners: Set[str]) -> str:
-    """Alice was answered once in a channel, and asks again at her bound, or the day's: her first message."""
     stage.model.say(reply("Hello."))
     ts = await stage.say("alice", GENERAL, f"{ME} hello")
     for _ in range(2):

@@ -19,13 +19,10 @@ Break = Callable[[Path], object]
 
 
 def written(text: str) -> Break:
-    """The file reads so from now on."""
     return lambda file: file.write_text(text)
 
 
 def in_place(make: Break) -> Break:
-    """Something else stands where the file was."""
-
     def broken(file: Path) -> None:
         file.unlink()
         make(file)

@@ -25,7 +25,6 @@ LATE = 60.0
 
 
 async def called(stage: Stage) -> str:
-    """Bob has said something in a channel, and Alice calls the soul in; the root."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)  # or it would hear what was said
     root = await stage.post("bob", GENERAL, "The build is red.")
     await stage.post("alice", GENERAL, f"{ME} can you look?", root)
@@ -138,7 +137,6 @@ async def test_what_was_answered_only_after_the_call_does_not_stand_above_it(sta
 
 
 async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
-    """Bob's mention is missed, and Alice's takes it as context: catch-up has it answered all the same."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
     await stage.sleep()
     missed = await stage.post("bob", GENERAL, f"{ME} which day is it?")
@@ -156,7 +154,6 @@ async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
 
 
 async def called_twice(stage: Stage) -> str:
-    """Bob calls the soul, whose event is late, and Alice calls it into that thread; the root."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
     stage.world.faults.switch("delay", seconds=LATE, times=2.0)
     root = await stage.post("bob", GENERAL, f"{ME} which day is it?")

@@ -14,7 +14,6 @@ from tests.stories.test_away import lose
 
 
 async def woken_before_it_reads(stage: Stage) -> asyncio.Event:
-    """The soul wakes, and what it missed is read only when this is set."""
     lose(stage)
     go = asyncio.Event()
     stage.wire.held["users.conversations"] = go
@@ -23,14 +22,12 @@ async def woken_before_it_reads(stage: Stage) -> asyncio.Event:
 
 
 async def read(stage: Stage, go: asyncio.Event) -> None:
-    """What was missed is read now."""
     go.set()
     del stage.wire.held["users.conversations"]
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
 
 
 async def answering(stage: Stage, channel: str, root: str | None = None) -> tuple[str, asyncio.Event]:
-    """A question is being answered, until this is set; its ts."""
     slow, asked = asyncio.Event(), len(stage.model.requests)
     stage.model.say(reply("Four."), until=slow)
     ts = await stage.post("alice", channel, f"{ME} What is 2+2?", root)

@@ -25,7 +25,6 @@ CONDITION = "Everybody knows"
 
 
 def plan(done: int, steps: tuple[str, ...] = STEPS) -> PlanMade:
-    """The plan, so much of which is done; it leaves out the last step where -1 is done."""
     states = ["done" if n < done else "open" for n in range(len(steps))]
     if done < 0:
         states[-1] = "cancelled"
@@ -33,7 +32,6 @@ def plan(done: int, steps: tuple[str, ...] = STEPS) -> PlanMade:
 
 
 async def planning(turn: Turn) -> WorkingMemory | Transition:
-    """Shows each number of the message as so many steps that are done, and says what it was told."""
     said = turn.answers[-1].event.text
     for word in said.split():
         if word.lstrip("-").isdigit():
@@ -49,7 +47,6 @@ async def conversation(turn: Turn) -> Transition:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """The soul is awake, and plans; at the end of each story its journal is in order."""
     async with staged(tmp_path) as stage:
         stage.processes = {"conversation": conversation, "planning": planning}
         await stage.wake()
@@ -59,21 +56,18 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def tell(stage: Stage, text: str) -> str:
-    """Alice says this by a way that does not fail when Slack's Web API does; its ts."""
     asked = {"token": "xoxp-alice", "channel": ALICE, "text": text}
     async with stage.session.post(f"{stage.url}/rehearsal/message", json=asked) as response:
         return str((await response.json())["ts"])
 
 
 async def cards(stage: Stage, root: str) -> list[dict[str, Any]]:
-    """The messages of the soul in this thread that are cards."""
     replies = await stage.client("alice").conversations_replies(channel=ALICE, ts=root)
     own = [one for one in replies["messages"] if one["user"] == SOUL.user]
     return [one for one in own if one.get("blocks", [{}])[-1].get("type") == "context"]
 
 
 async def read(stage: Stage, root: str) -> list[list[str]]:
-    """What each card reads, block by block."""
     return [[_text(block) for block in card["blocks"]] for card in await cards(stage, root)]
 
 

@@ -20,8 +20,6 @@ from tests.stories.stage import ALICE, Stage, reply
 
 
 def deleting(what: str, reached: asyncio.Event, goes_on: bool) -> Process:
-    """A process that deletes this, or stands still in the middle of it, and says what it remembers."""
-
     async def delete() -> str:
         reached.set()
         if not goes_on:
@@ -76,7 +74,6 @@ async def test_a_process_that_there_is_not_is_named_in_the_log(
 
 
 async def going_on(stage: Stage, travel: Process | None = None) -> None:
-    """The daemon restarts, with the usual processes and this one."""
     await stage.sleep()
     stage.processes = PROCESSES
     if travel:
@@ -86,7 +83,6 @@ async def going_on(stage: Stage, travel: Process | None = None) -> None:
 
 
 async def travelled(stage: Stage, travel: Process) -> str:
-    """Alice has been led into `travel` and has spoken there, and then that process is gone."""
     await going_on(stage, travel)
     stage.model.say(turning("Off!", "travel"))
     ts = await stage.say("alice", ALICE, "I want to get away from here")

@@ -106,16 +106,6 @@ async def test_a_group_dm_is_answered_when_mentioned(stage: Stage) -> None:
     assert len(await stage.answers(group, called)) == 1
 
 
-async def test_called_into_a_thread_it_first_reads_what_was_said(stage: Stage) -> None:
-    ts = await stage.say("alice", GENERAL, "The printer is on fire.")
-    await stage.say("bob", GENERAL, "Again?", ts)
-    await stage.say("alice", GENERAL, f"{ME} any idea?", ts)
-    heard = [entry.event.text for entry in stage.entries("heard")]
-    assert heard == ["The printer is on fire.", "Again?"]
-    asked = stage.asked()[-1]
-    assert asked.index("printer is on fire") < asked.index("Again?") < asked.index("any idea?")
-
-
 async def test_a_slow_thread_never_delays_another(stage: Stage) -> None:
     await stage.say("alice", ALICE, "hi")
     await stage.say("bob", BOB, "hi")

@@ -33,7 +33,6 @@ DONE = "It is the new timetable."
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 

@@ -21,19 +21,16 @@ READING = "<aside>Long.</aside><next>deep_reading</next><say>I am reading it.</s
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul can read."""
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage
 
 
 def wanting(question: str, source: str = "files", **more: object) -> str:
-    """What the model says is to be read."""
     return json.dumps({"question": question, "source": source, **more})
 
 
 async def shares(stage: Stage, name: str, content: str | bytes, words: str, channel: str = ALICE) -> str:
-    """Alice shares a file with these words; the ts of the message."""
     client = stage.client("alice")
     await client.files_upload_v2(
         channel=channel, filename=name, content=content, initial_comment=words, request_file_info=False

@@ -25,7 +25,6 @@ MORE = "I could not see all of them: there may be more. Write `!delete` again to
 
 
 async def own(stage: Stage, channel: str = ALICE, name: str = "alice") -> list[str]:
-    """What of the soul's stands in a DM, in Slack."""
     client = stage.client(name)
     history = await client.conversations_history(channel=channel, limit=200)
     found = []
@@ -36,13 +35,11 @@ async def own(stage: Stage, channel: str = ALICE, name: str = "alice") -> list[s
 
 
 async def deleted(stage: Stage) -> None:
-    """What was to be deleted is, and its person was told."""
     await stage.until(lambda: not stage.pending("to-delete"))
     await stage.settled()
 
 
 async def talked(stage: Stage) -> None:
-    """Alice and the soul talk in her DM and in a channel, Bob in his."""
     for words in ("It is nine.", "It is ten."):
         stage.model.say(reply(words))
         await stage.say("alice", ALICE, "What time is it?")

@@ -16,7 +16,6 @@ async def test_no_piece_of_an_answer_asks_the_journal_anything(stage: Stage) -> 
 
 
 async def asked_for(stage: Stage, words: int) -> int:
-    """How often the journal was asked something while an answer of so many words came and was said."""
     asked: list[str] = []
     stage.model.say(reply("so " * words))
     ts = await stage.post("alice", ALICE, "And so?")

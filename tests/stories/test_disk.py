@@ -22,26 +22,22 @@ if sys.platform == "linux":
 
 
 async def healthy(session: ClientSession, url: str) -> bool:
-    """What /healthz says."""
     async with session.get(f"{url}/healthz") as response:
         return response.status == 200
 
 
 async def delivered(session: ClientSession, world: str) -> tuple[int, int]:
-    """How often an event was sent to the daemon, and how many of them it has not acked."""
     async with session.get(f"{world}/rehearsal/state") as response:
         app = (await response.json())["apps"][0]
         return app["sent"], app["unacked"]
 
 
 async def redeliver(session: ClientSession, world: str, speed: int) -> None:
-    """Let Slack wait so many times less before it sends again what was not acked."""
     async with session.post(f"{world}/rehearsal/clock", json={"speed": speed}):
         pass
 
 
 def limit_files(process: Daemon, full: bool) -> None:
-    """Let no file of this process grow any more, or let them grow again."""
     most = resource.RLIM_INFINITY
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 if full else most, most))
 
@@ -85,7 +81,6 @@ class Hurried(CountedWriter):
 
 
 async def hurry(stage: Stage) -> None:
-    """From now on it waits no longer than that."""
     await stage.sleep()
     stage.writer = Hurried
     await stage.wake()

@@ -22,7 +22,6 @@ def text(stage: Stage, nth: int = -1) -> str:
 
 
 async def tell(stage: Stage, number: int, letters: int = 2_000) -> None:
-    """Alice tells a story of so many characters at the top of her DM, and is answered."""
     stage.model.say(reply(f"A fine story, number {number}."))
     await stage.say("alice", ALICE, f"Story {number}: {'heron ' * (letters // 6)}")
 

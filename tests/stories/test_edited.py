@@ -16,13 +16,10 @@ SPOKEN = f"{THOUGHT}<say>You like mlik,"
 
 
 async def edit(stage: Stage, channel: str, ts: str, text: str, name: str = "alice") -> None:
-    """Somebody changes what they said."""
     await stage.client(name).chat_update(channel=channel, ts=ts, text=text)
 
 
 async def edits_are_known(stage: Stage, count: int) -> None:
-    """So many edits are in the journal."""
-
     def there() -> bool:
         return len([entry for entry in stage.entries("heard") if entry.event.note == "edited"]) == count
 
@@ -30,7 +27,6 @@ async def edits_are_known(stage: Stage, count: int) -> None:
 
 
 def calls(stage: Stage) -> list[str]:
-    """How the calls about the answer ended."""
     return [call.event.outcome for call in stage.entries("model-call") if call.event.name == "pipeline"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.mind.tags import BARE
+from tests.soak import later
 from tests.stories.choosing import ASKED as GOAL
 from tests.stories.choosing import ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, Stage, reply
@@ -20,17 +21,15 @@ ONE = (
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """A soul that thinks with a local model."""
     await dormant.wake(claude_model=LOCAL, claude_model_fast=LOCAL)
     return dormant
 
 
 async def sentences(stage: Stage) -> str:
-    """What Health says of the models."""
     return " ".join(report["sentence"] for report in (await details(stage))["reports"])
 
 
-@pytest.mark.parametrize("chunk", [1, 3, 50, 10_000])
+@pytest.mark.parametrize("chunk", [later(1), 3, later(50), 10_000])
 @pytest.mark.parametrize("marked", [True, False])
 async def test_an_answer_that_begins_again_is_said_once(stage: Stage, chunk: int, marked: bool) -> None:
     stage.model.faults.switch("unbounded")

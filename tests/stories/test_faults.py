@@ -130,12 +130,10 @@ async def test_every_message_is_answered_once(stage: Stage, name: str) -> None:
 
 
 def quoted(answer: str, said: Iterable[str]) -> str:
-    """Which of these the script answers: it repeats what was said to it last."""
     return next((text for text in said if f"{text.removeprefix('@Claudius ')}”" in answer), "")
 
 
 async def talk(stage: Stage) -> dict[str, tuple[str, str]]:
-    """Everybody says their lines; returns the place and the root of each, as the soul hears it."""
     roots: list[str] = []
     for who, place, text, to in TALK:
         root = None if to is None else roots[to]
@@ -147,12 +145,10 @@ async def talk(stage: Stage) -> dict[str, tuple[str, str]]:
 
 
 def board_of(stage: Stage, name: str) -> Switchboard:
-    """Where this fault is switched."""
     return stage.world.faults if stage.world.faults.knows(name) else stage.model.faults
 
 
 def struck(stage: Stage, board: Switchboard, name: str) -> bool:
-    """Did it do all that it was told to, and did people notice?"""
     [shown] = [fault for fault in board.json() if fault["name"] == name]
     if shown["once"]:
         return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another
@@ -162,14 +158,12 @@ def struck(stage: Stage, board: Switchboard, name: str) -> bool:
 
 
 def is_over(stage: Stage, messages: int) -> bool:
-    """Was all that was said heard, and nothing is left to be done?"""
     heard = len(stage.entries("input"))
     busy = stage.soul.worker.busy or stage.pending("input", "turn-began", "speech", "waiting", "outage")
     return heard >= messages + len(NAMES) and not busy
 
 
 async def passing(stage: Stage, seconds: float, done: Callable[[], bool]) -> None:
-    """Let time pass, so much at the least, until this is so; requests take hardly any of it."""
     end, step = stage.clock.now() + seconds, max(1.0, seconds / 40)
     while stage.clock.now() < end or not done():
         for _ in range(4):

@@ -15,7 +15,6 @@ from tests.stories.stage import ALICE, Stage, reply
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 

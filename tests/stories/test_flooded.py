@@ -53,7 +53,6 @@ async def test_while_strangers_flood_it_it_is_well_and_its_owner_and_its_people_
 
 
 async def status(url: str, headers: dict[str, str]) -> int:
-    """What a connection of its own is answered, in time."""
     timeout = ClientTimeout(total=PATIENCE)
     async with ClientSession(timeout=timeout) as session, session.get(url, headers=headers) as answer:
         return answer.status
@@ -61,7 +60,6 @@ async def status(url: str, headers: dict[str, str]) -> int:
 
 @asynccontextmanager
 async def flooded(url: str) -> AsyncIterator[None]:
-    """While inside, strangers hold what connections they can get, each saying little or nothing."""
     port = urlsplit(url).port
     ends: list[asyncio.StreamWriter] = []
     try:

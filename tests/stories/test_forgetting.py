@@ -28,12 +28,10 @@ SECRETS = ("beehives", "windmill", "Zinnwald")
 
 
 def learned(say: str, aside: str = "Beehives behind a windmill!") -> str:
-    """An answer after which it notes something."""
     return f"{reply(say, aside)}\n<learned>yes</learned>"
 
 
 async def lived(stage: Stage) -> str:
-    """Alice told something in her DM and in a channel, where Bob was; Bob told something in his own DM."""
     stage.model.say(learned("Forty beehives, by the windmill!"))
     stage.model.say(NOTED, model=FAST)
     await stage.say("alice", ALICE, BEES)
@@ -49,7 +47,6 @@ async def lived(stage: Stage) -> str:
 
 
 async def indexed(stage: Stage) -> None:
-    """All that was said is in the index, when the soul wakes again."""
     await stage.sleep()
     async with Journal(stage.home / "journal.db", stage.clock, SOUL_KINDS) as journal:
         with index_of(journal) as index:
@@ -59,7 +56,6 @@ async def indexed(stage: Stage) -> None:
 
 
 async def forgotten(stage: Stage, name: str = "alice", channel: str = ALICE) -> str:
-    """Somebody wants to be forgotten, and says so twice."""
     root = await stage.say(name, channel, "!forget me")
     await pressed(stage, name, "Forget it")
     await until_told(stage)
@@ -67,13 +63,11 @@ async def forgotten(stage: Stage, name: str = "alice", channel: str = ALICE) -> 
 
 
 async def until_told(stage: Stage) -> None:
-    """It is done, and they have been told."""
     await stage.until(lambda: not stage.pending("to-forget", "forgotten"))
     await stage.settled()
 
 
 def traces(stage: Stage, *secrets: str) -> list[str]:
-    """In which files of the soul's any of these words stands."""
     found = []
     for file in sorted(stage.home.rglob("*")):
         if file.is_file():
@@ -138,7 +132,6 @@ async def test_what_slack_sends_again_does_not_come_back_with_its_file(stage: St
 
 
 async def test_nor_does_what_comes_late(stage: Stage) -> None:
-    """An edit; and a reply that came in time, in a thread in which the call comes late."""
     root = await stage.say("alice", GENERAL, f"{ME} hello")
     edited = {"user": IDS["alice"], "text": BEES, "ts": root, "edited": {"ts": f"{stage.clock.now():.6f}"}}
     edit = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "message": edited}
@@ -156,7 +149,6 @@ async def test_nor_does_what_comes_late(stage: Stage) -> None:
 
 
 async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage) -> None:
-    """Nor by who is called into an old conversation, nor by who reads it whole."""
     root = await stage.post("alice", RANDOM, BEES)
     await stage.post("bob", RANDOM, "How odd, I sail", root)
     await stage.settled()
@@ -173,7 +165,6 @@ async def test_what_was_never_heard_is_not_read_in_slack_afterwards(stage: Stage
 
 
 async def test_nothing_is_left_of_a_reading_whose_answer_quotes_them(stage: Stage) -> None:
-    """Nobody else saw it: the first cell said at once that this is the answer."""
     await stage.post("carol", GENERAL, "nothing of note " * 60)
     stage.model.say(reply("Fine."))
     await stage.say("alice", GENERAL, f"{ME} {BEES}")
@@ -190,7 +181,6 @@ async def test_nothing_is_left_of_a_reading_whose_answer_quotes_them(stage: Stag
 
 
 def hashes(stage: Stage, seqs: Collection[int] = ()) -> set[bytes]:
-    """The digests, fingerprints, request hashes and names of contexts of these entries, or of all."""
     found = set[bytes]()
     for row, digest in stage.soul.journal.rows_and_digests():
         if seqs and row[0] not in seqs:
@@ -203,13 +193,11 @@ def hashes(stage: Stage, seqs: Collection[int] = ()) -> set[bytes]:
 
 
 def left(stage: Stage, hashes: Collection[bytes]) -> set[bytes]:
-    """Which of these stand in any file of the soul's."""
     data = b"".join(file.read_bytes() for file in stage.home.rglob("*") if file.is_file())
     return {one for one in hashes if one in data}
 
 
 async def test_no_hash_of_it_is_left_in_any_file(stage: Stage) -> None:
-    """Whoever guesses a short message would know it by its hash."""
     await lived(stage)
     await stage.sleep()
     await stage.wake(rlm_threshold_tokens=0)
@@ -252,7 +240,6 @@ async def test_the_page_shows_none_of_it(stage: Stage) -> None:
 
 
 async def streamed(stage: Stage) -> str:
-    """The whole journal as a page is sent it."""
     text, last = "", f"id: {stage.soul.journal.last()}\n"
     async with ClientSession(headers=SHOWN) as session:
         stream = await session.get(f"{stage.soul.url}/console/journal?since=0")

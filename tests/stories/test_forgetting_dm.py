@@ -35,7 +35,6 @@ STORY = "a story of a heron that stood in the rain; "
 
 
 async def tell(stage: Stage, summed: str) -> None:
-    """She tells stories at the top of her DM until it is summed up, and then one more."""
     before = len(sums(stage))
     stage.model.say(summed, asks=ASKED, model=FAST)
     while len(sums(stage)) == before:
@@ -46,8 +45,6 @@ async def tell(stage: Stage, summed: str) -> None:
 
 
 async def lived(stage: Stage) -> str:
-    """What she told in one conversation is known in others, stands in a sum, and is noted; Bob sails. Returns
-    the root of the second conversation."""
     stage.model.say(learned("Forty beehives, by the windmill!"))
     stage.model.say(NOTED, model=FAST)
     await stage.say("alice", ALICE, BEES)
@@ -61,7 +58,6 @@ async def lived(stage: Stage) -> str:
 
 
 async def noted(stage: Stage) -> str:
-    """The same with what stands in a note alone. Returns the root of the one in which it was used."""
     stage.model.say(learned("I see.", "Hm."))
     stage.model.say(APIARY, model=FAST)
     first = await stage.say("alice", ALICE, "I am at the pond with my bees most days.")
@@ -77,7 +73,6 @@ async def noted(stage: Stage) -> str:
 
 
 async def shown(stage: Stage) -> str:
-    """All that the page shows: the journal, each conversation, and what each call saw."""
     found = await streamed(stage)
     pages = [f"/console/calls/{entry.seq}" for entry in stage.entries("model-call")]
     pages += [f"/console/threads/{thread}" for thread in sorted({one.thread for one in stage.entries()})]
@@ -89,7 +84,6 @@ async def shown(stage: Stage) -> str:
 
 
 async def assert_gone(stage: Stage, *secrets: str) -> None:
-    """No byte of these is left, no page shows them, and the journal holds all that it promises."""
     assert traces(stage, *secrets) == []
     told = str([as_json(entry) for entry in stage.entries()]) + await shown(stage)
     assert not [secret for secret in secrets if secret in told]
@@ -98,8 +92,6 @@ async def assert_gone(stage: Stage, *secrets: str) -> None:
 
 
 async def never_asked(stage: Stage, second: str, *secrets: str) -> list[str]:
-    """What is asked from now on: in a new conversation, in an old one, for a new sum, and after a start. None
-    of it holds any of these."""
     before = len(stage.model.requests)
     await stage.say("alice", ALICE, "Hello?")
     await stage.say("alice", ALICE, "And here?", second)

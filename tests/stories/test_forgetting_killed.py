@@ -76,6 +76,5 @@ async def test_it_is_seen_through_by_the_next_life(stage: Stage) -> None:
 
 
 def traces_of(copy: Path, name: str) -> bool:
-    """Does the secret still stand in this file?"""
     file = copy / name
     return file.is_file() and SECRETS[-1].lower().encode() in file.read_bytes().lower()

@@ -61,7 +61,6 @@ async def test_one_that_does_not_end_is_stopped_also_where_the_clock_is_set_back
 
 
 async def test_that_stop_is_dated_as_slack_would(stage: Stage) -> None:
-    """Else a message whose answer is lost would not be found again, and be said twice."""
     root = await lived(stage)
     await stopped_by_it(stage, root, ahead=86_400)
     before = await stage.answers(GENERAL, root)
@@ -72,7 +71,6 @@ async def test_that_stop_is_dated_as_slack_would(stage: Stage) -> None:
 
 
 async def stopped_by_it(stage: Stage, root: str, ahead: float) -> None:
-    """Bob's turn has Alice's words in mind, and does not end, while our clock is set."""
     await stage.say("alice", ALICE, "!forget me")
     stage.model.say(reply("She keeps beehives."), until=asyncio.Event())
     calls = len(stage.model.requests)
@@ -87,7 +85,6 @@ async def stopped_by_it(stage: Stage, root: str, ahead: float) -> None:
 
 @SOAK
 async def test_a_reading_that_goes_on_is_stopped_before_it_quotes_them(stage: Stage) -> None:
-    """What it reads is in its sandbox alone, and in nothing that is written."""
     await stage.post("carol", GENERAL, "nothing of note " * 60)
     stage.model.say(reply("Fine."))
     await stage.say("alice", GENERAL, f"{ME} {BEES}")
@@ -112,7 +109,6 @@ async def test_a_reading_that_goes_on_is_stopped_before_it_quotes_them(stage: St
 
 
 async def reads_on(stage: Stage, ready: asyncio.Event) -> None:
-    """Five seconds later the model writes the next cell."""
     ran = len(stage.entries("cell-ran"))
     await stage.clock.advance(5)
     ready.set()
@@ -159,7 +155,6 @@ async def test_one_that_begins_before_the_words_are_gone_is_waited_for(tmp_path:
 
 
 async def pressed_soon(stage: Stage) -> None:
-    """Alice confirms, and nobody waits for what comes of it."""
     [question] = questions(stage)
     await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
 
@@ -222,12 +217,10 @@ async def test_one_person_is_forgotten_twice_and_another_in_between(stage: Stage
 
 
 def home_of(stage: Stage) -> Path:
-    """Where the rehearsed workspace has its file."""
     return stage.home.parent
 
 
 def stored(stage: Stage, secret: str) -> bool:
-    """Does it stand in the rehearsed workspace's files?"""
     return any(secret.encode() in file.read_bytes() for file in home_of(stage).glob("rehearsal.db*"))
 
 

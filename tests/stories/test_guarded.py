@@ -35,7 +35,6 @@ WORLD: tuple[Route, ...] = (
 
 
 async def statuses(url: str, routes: tuple[Route, ...], shown: dict[str, str]) -> set[int]:
-    """What somebody is answered there who shows this."""
     found = set()
     async with ClientSession() as session:
         for method, path, sent in routes:
@@ -48,7 +47,6 @@ async def statuses(url: str, routes: tuple[Route, ...], shown: dict[str, str]) -
 
 
 async def session_of(url: str, token: str) -> dict[str, str]:
-    """What a browser shows that came with this token; nothing where it opens no session."""
     async with (
         ClientSession() as session,
         session.post(f"{url}/console/session", json={"token": token}) as answer,
@@ -58,13 +56,11 @@ async def session_of(url: str, token: str) -> dict[str, str]:
 
 
 def kept_in(home: Path) -> str:
-    """All that stands in the files there, and their names."""
     files = [path for path in home.rglob("*") if path.is_file()]
     return "".join(path.name + path.read_bytes().decode(errors="replace") for path in files)
 
 
 async def printed(process: Daemon) -> tuple[int, str, str]:
-    """The exit status of a command, and what it printed and complained."""
     assert process.stdout
     said = (await process.stdout.read()).decode()
     status, complaint = await ended(process)
@@ -204,5 +200,4 @@ async def test_under_another_loopback_address_a_foreign_host_is_refused(tmp_path
 
 
 def open_daemon(home: Path) -> AbstractAsyncContextManager[tuple[Daemon, str]]:
-    """A daemon that others can reach, if they know the token."""
     return running(home, HOST="0.0.0.0", CONSOLE_TOKEN=TOKEN)

@@ -13,7 +13,6 @@ NOTHING = r"<result of=\"SearchMemory\">\nnothing found"
 
 
 async def cellar(stage: Stage) -> str:
-    """A private channel of Alice, Carol and the soul."""
     alice = stage.client("alice")
     channel = (await alice.conversations_create(name="cellar", is_private=True))["channel"]["id"]
     await alice.conversations_invite(channel=channel, users=f"{SOUL.user},{CAROL.id}")
@@ -21,14 +20,12 @@ async def cellar(stage: Stage) -> str:
 
 
 async def told_in_public(stage: Stage) -> None:
-    """Alice tells the soul of her plan where every member may read it."""
     await deciding(stage)
     answers(stage, reply("I see."))
     await stage.say("alice", GENERAL, f"{ME} {PLAN}")
 
 
 async def asks(stage: Stage, name: str, channel: str) -> str:
-    """Someone asks for the plan; returns what the search for it was told."""
     answers(stage, turning(), choice(looking("launch")), choice("Respond"), reply("That is it."))
     ts = await stage.say(name, channel, f"{ME} when is it?")
     assert await stage.answers(channel, ts) == [ON_IT, "That is it."]

@@ -47,7 +47,6 @@ NOTHING = working_memory(())
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul still sleeps; at the end its journal is in order."""
     async with staged(tmp_path) as stage:
         (stage.words / "actions").mkdir()
         yield stage
@@ -55,13 +54,10 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def acting(stage: Stage, to: str = f'"closing", {AT_ONCE}') -> None:
-    """The owner's actions, of which one hands over to this."""
     (stage.words / "actions" / "own.py").write_text(ESCALATES % to, encoding="utf-8")
 
 
 def going(stage: Stage, *returned: object) -> None:
-    """The process `conversation` hands over like this."""
-
     async def go(turn: Turn) -> Any:
         return [turn.memory, *returned]
 
@@ -70,12 +66,18 @@ def going(stage: Stage, *returned: object) -> None:
 
 
 def transitions(stage: Stage) -> list[tuple[str, bool]]:
-    """Where the threads went, and whether at once."""
     return [(one.event.to, one.event.now) for one in stage.entries("transition")]
 
 
-@pytest.mark.parametrize("process", ["closing", closing, closing.closing, closing.PROCESS])
-@pytest.mark.parametrize("at_once", ["executeNow", "execute_now"])
+@pytest.mark.parametrize(
+    ("process", "at_once"),
+    [
+        ("closing", "executeNow"),
+        (closing, "execute_now"),
+        (closing.closing, "executeNow"),
+        (closing.PROCESS, "execute_now"),
+    ],
+)
 async def test_a_process_that_returns_another_one_makes_it_run_in_the_same_turn(
     stage: Stage, process: object, at_once: str
 ) -> None:

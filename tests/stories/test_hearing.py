@@ -21,7 +21,6 @@ CONVERSATIONS = 7
 
 
 async def metrics(stage: Stage, url: str = "") -> dict[str, float]:
-    """What it tells a scraper, by name and labels."""
     async with stage.session.get(f"{url or stage.soul.url}/metrics") as answer:
         lines = (await answer.text()).splitlines()
     return {
@@ -30,7 +29,6 @@ async def metrics(stage: Stage, url: str = "") -> dict[str, float]:
 
 
 def free() -> int:
-    """A port that nobody listens on."""
     with socket.socket() as passing:
         passing.bind(("127.0.0.1", 0))
         return int(passing.getsockname()[1])
@@ -66,7 +64,6 @@ async def test_its_health_tells_whether_it_hears(stage: Stage) -> None:
 
 @SOAK
 async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
-    """A run that fails shows for as long as it does; what was heard meanwhile is answered all the same."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
     before = (await stage.health())[1]["caught_up_until"]
     assert before == stage.clock.now()

@@ -110,7 +110,6 @@ async def test_a_body_that_is_null_keeps_nobody_from_starting_and_the_doctor_nam
 
 
 def shown(home: Path) -> dict[str, str]:
-    """What others may do anything with."""
     found = {path: stat.S_IMODE(path.stat().st_mode) for path in (home, *home.iterdir())}
     return {path.name: oct(bits) for path, bits in found.items() if bits & 0o077}
 

@@ -17,7 +17,6 @@ from tests.stories.stage import ALICE, Stage, reply, staged
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul has an inner life."""
     async with staged(tmp_path) as stage:
         await stage.wake(inner_life_enabled=True)
         await stage.settled()
@@ -25,7 +24,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def answer(thought: str, *commands: dict[str, Any]) -> str:
-    """What it will think, and want done."""
     lines = [json.dumps({"cmd_id": str(number), **one}) for number, one in enumerate(commands, 1)]
     return "\n".join([thought, "# Commands:", *lines, "# End of commands"])
 
@@ -35,14 +33,12 @@ def wants(type: str, **args: Any) -> dict[str, Any]:
 
 
 async def passes(stage: Stage, seconds: float) -> None:
-    """Time passes, and what is due is done."""
     await stage.clock.advance(seconds)
     await stage.soul.worker.sweep()
     await stage.settled()
 
 
 async def tick(stage: Stage, thought: str, *commands: dict[str, Any]) -> None:
-    """When the pause is over, it thinks this."""
     stage.model.say(answer(thought, *commands))
     before = ticks(stage)
     await passes(stage, 60)
@@ -50,7 +46,6 @@ async def tick(stage: Stage, thought: str, *commands: dict[str, Any]) -> None:
 
 
 def ticks(stage: Stage) -> int:
-    """How often it has thought."""
     return len([one for one in stage.entries("tick") if one.event.answer])
 
 

@@ -24,12 +24,10 @@ DAY = 86_400.0
 
 
 def until_midnight(stage: Stage) -> float:
-    """Seconds until the next day begins, UTC."""
     return DAY - stage.clock.now() % DAY
 
 
 def spent(stage: Stage, asked: Shown) -> float:
-    """What all model calls before this tick have cost."""
     tick = int(asked.setting("tick"))
     costs: list[float] = [entry.event.cost for entry in stage.entries("model-call") if entry.seq < tick]
     return sum(costs)

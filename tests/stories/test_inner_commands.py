@@ -17,7 +17,6 @@ ADD_TOO = '{"cmd_id": "b", "type": "llm_memory.add", "args": {"text": "Rain fall
 
 
 async def after(stage: Stage, answer: str) -> Shown:
-    """What the tick after this answer is shown."""
     stage.model.say(answer)
     await tick(stage)
     thinks(stage, unlike(len(shown(stage))))
@@ -200,7 +199,6 @@ async def test_the_names_of_the_seed_mean_the_same(asleep: Stage) -> None:
 
 
 def path_in(found: str) -> str:
-    """The path of a file, as a search names it."""
     words = json.dumps(found).replace("\\n", " ").replace(":", " ").replace('"', " ").split()
     return next(word for word in words if word.endswith("lift.md"))
 

@@ -14,14 +14,12 @@ HOUR = 3_600.0
 
 
 async def falls_silent(stage: Stage, fault: str = "overloaded") -> None:
-    """From now on no model answers, and the next tick has begun."""
     stage.model.faults.switch(fault)
     await stage.clock.advance(PAUSE)
     await stage.passing(1, lambda: stage.entries("outage"))
 
 
 async def goes_by(stage: Stage, seconds: float) -> None:
-    """So much time passes, in steps, while a tick waits for its model."""
     end = stage.clock.now() + seconds
     await stage.passing(60, lambda: stage.clock.now() >= end)
 

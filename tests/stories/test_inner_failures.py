@@ -12,7 +12,6 @@ FAILS = do("notes.hide", ids=[9_999])
 
 
 def failures(text: str) -> dict[int, str]:
-    """What context 2 says of commands that failed, by their marks."""
     found = re.findall(
         r'<result of="[^"]*" id="[^"]*" mark="(\d+)" done="no">(.*?)</result>', text, re.DOTALL
     )
@@ -20,7 +19,6 @@ def failures(text: str) -> dict[int, str]:
 
 
 async def quiet(stage: Stage) -> str:
-    """Context 2 of a tick in which it does nothing."""
     thinks(stage, unlike(len(shown(stage))))
     return (await tick(stage)).context(2)
 

@@ -31,13 +31,11 @@ HOUR = 3_600.0
 
 
 async def sleeps(stage: Stage, **until: Any) -> None:
-    """It goes to sleep."""
     [*_, ran] = await did(stage, do("cycle.idle", **until))
     assert ran.event.ok, ran.event.text
 
 
 async def woken(stage: Stage, seconds: float = 60.0) -> Shown:
-    """It has woken after so many seconds; what its tick is shown."""
     thinks(stage, unlike(len(shown(stage))))
     return await tick(stage, seconds)
 
@@ -161,7 +159,6 @@ async def test_the_first_of_several_is_enough(asleep: Stage, chosen: tuple[str, 
 
 
 async def ends(stage: Stage, process: int) -> None:
-    """This program is made to end."""
     await stage.soul.journal.append(
         "sess-inner", ProcessStop(process=process), key=f"stopped-by-hand:{process}", author="soul"
     )
@@ -280,7 +277,6 @@ WAKE = "what you asked for before your sleep is here"
 
 
 async def asks_and_sleeps(stage: Stage, *asked: Command, **until: Any) -> Shown:
-    """It asks for something, and wants to sleep, in one answer; what its next tick is shown."""
     calls = len(shown(stage))
     thinks(stage, unlike(calls), *asked, do("cycle.idle", **until))
     await passes(stage, 60)

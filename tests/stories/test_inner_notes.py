@@ -16,12 +16,10 @@ from tests.stories.ticking import did, do, does, live, note_of, shown, thinks, t
 
 
 async def unanswerable(_: Turn) -> WorkingMemory:
-    """How a conversation goes that ends in failure."""
     raise LookupError("an error")
 
 
 async def failed(stage: Stage, text: str) -> None:
-    """Alice says this in her DM, no answer to it succeeds, and an inner life begins after that."""
     stage.processes = {"conversation": unanswerable}
     await stage.wake()
     await stage.post("alice", ALICE, text)

@@ -39,26 +39,22 @@ ENDS = {
 
 
 async def started(stage: Stage, name: str, **slots: str) -> int:
-    """The inner life starts this; the process."""
     [ran] = await did(stage, do("process.start", name=name, slots=slots))
     assert ran.event.ok, ran.event.text
     return stage.entries("process-started")[-1].seq
 
 
 async def ended(stage: Stage, process: int) -> None:
-    """It has ended, which is real time, and the inner life has been told."""
     await stage.until(lambda: not stage.soul.journal.is_pending(process))
     await stage.settled()
 
 
 async def thought(stage: Stage) -> Shown:
-    """One more tick."""
     thinks(stage, unlike(len(shown(stage)) + 100))
     return await tick(stage)
 
 
 def process_of(asked: Shown, id: int) -> tuple[str, str]:
-    """Its status and what is told of it."""
     found = re.search(rf'<process id="{id}"[^>]* status="(\w+)"[^>]*>(.*?)</process>', asked.context(2), re.S)
     assert found, "it is not in sight"
     return found[1], found[2]
@@ -212,7 +208,6 @@ async def test_of_much_output_a_head_and_a_tail_are_told(asleep: Stage) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 async def test_no_secret_of_the_daemon_is_told(asleep: Stage, named: bool) -> None:
-    """The page's token is one, be it named by its owner or made by the daemon."""
     stage = asleep
     token, key = TOKEN, "sk-ant-api03-abcdefghijklmnop"
     if named:

@@ -35,25 +35,21 @@ BOAT = "The boat leaks near the keel"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul still sleeps; at the end its journal is in order."""
     async with staged(tmp_path) as stage:
         yield stage
         assert verify(stage.soul.journal).violations == []
 
 
 async def reading(stage: Stage, **settings: Any) -> None:
-    """A soul whose inner life sees DMs."""
     await live(stage, inner_life_reads_dms=True, **settings)
 
 
 async def tells(stage: Stage, who: str, channel: str, text: str) -> str:
-    """They tell it something in their DM, and it answers."""
     stage.model.say(reply("I see."))
     return await stage.say(who, channel, text)
 
 
 async def quiet(stage: Stage) -> Shown:
-    """A tick in which it does nothing."""
     thinks(stage, unlike(len(shown(stage))))
     return await tick(stage)
 

@@ -22,13 +22,11 @@ from tests.stories.ticking import (
 
 
 async def added(stage: Stage, *commands: Command) -> list[int]:
-    """These are added; the ids that the next request says they have."""
     asked = await does(stage, *commands)
     return [int(id) for id in re.findall(r'done="yes">added: its id is (\d+)<', asked.text)]
 
 
 def records(asked: Shown) -> list[str]:
-    """The texts of the records in sight, in order."""
     return re.findall(r"<record [^>]*>\n(.*?)\n</record>", asked.context(3), re.DOTALL)
 
 

@@ -33,18 +33,15 @@ NEW = do("llm_memory.add", text="Ask Bob.")
 
 
 def comparisons(stage: Stage) -> int:
-    """How often a model was asked whether there is anything new."""
     return sum(COMPARES in str(request["messages"]) for request in stage.model.requests)
 
 
 async def says(stage: Stage, words: str, *commands: Command, seconds: float = 60.0) -> Shown:
-    """One more tick, in which it says this; what it was shown."""
     thinks(stage, words, *commands)
     return await tick(stage, seconds)
 
 
 async def shows(stage: Stage, seconds: float = 60.0) -> Shown:
-    """What the next tick is shown, which says something of its own."""
     return await says(stage, unlike(len(shown(stage)) + 500), NEW, seconds=seconds)
 
 
@@ -75,7 +72,6 @@ async def test_case_and_blanks_make_nothing_new(alive: Stage, other: str) -> Non
 
 
 async def test_the_same_as_two_ticks_ago_is_no_repeat(alive: Stage) -> None:
-    """The seed compares with the answer before, and with no earlier one."""
     stage = alive
     other = do("llm_memory.add", text="Ask Alice.")
     for words, command in ((SAME, NEW), (unlike(1), other), (SAME, NEW)):
@@ -88,7 +84,6 @@ async def test_the_same_as_two_ticks_ago_is_no_repeat(alive: Stage) -> None:
 
 @pytest.mark.parametrize("what", ["note", later("reaction")])
 async def test_the_same_words_about_something_new_are_no_repeat(alive: Stage, what: str) -> None:
-    """They are about another event: what they command is carried out, and nobody is asked what is new."""
     stage = alive
     ts = await stage.say("bob", GENERAL, "The lift is stuck.")
     await says(stage, SAME, NEW)
@@ -181,7 +176,6 @@ async def test_where_the_small_call_fails_only_what_is_nearly_the_same_is_a_repe
 async def test_words_without_a_command_are_compared_however_unlike_they_are(
     alive: Stage, new: bool, outcome: str
 ) -> None:
-    """The seed prefers that meanings are compared: words say little of them."""
     stage = alive
     await says(stage, unlike(1))
     compares(stage, new=new)
@@ -192,7 +186,6 @@ async def test_words_without_a_command_are_compared_however_unlike_they_are(
 
 
 async def test_three_ticks_that_only_look_are_compared(alive: Stage) -> None:
-    """A command that leaves nothing new lets it go on for three ticks."""
     stage = alive
     for number in (1, 2):
         await says(stage, unlike(number), do("diary.search", query=unlike(number)))
@@ -247,7 +240,6 @@ async def test_to_wait_is_never_a_repeat(alive: Stage, way: str) -> None:
 
 
 async def circles(stage: Stage, times: int) -> Shown:
-    """It says the same once, and so many times again; what the next tick is shown."""
     await says(stage, SAME, NEW)
     for _ in range(times):
         await says(stage, SAME)
@@ -255,7 +247,6 @@ async def circles(stage: Stage, times: int) -> Shown:
 
 
 def strategy(asked: Shown) -> str:
-    """What context 7 names."""
     return asked.context(7).partition("\n")[0].removeprefix("reflex: ")
 
 

@@ -35,10 +35,6 @@ FAMILIES = {
 
 
 def is_as(stage: Stage, name: str, text: str) -> None:
-    """It reads as it is kept; with GOLDEN=write it is kept anew.
-
-    Ids are counted anew as they come, from 101: how many entries a journal has between them, varies.
-    """
     first, last = note_of(stage, "lift is stuck"), stage.soul.journal.last()
     ids: dict[int, int] = {}
 
@@ -54,7 +50,6 @@ def is_as(stage: Stage, name: str, text: str) -> None:
 
 
 async def busy(stage: Stage) -> None:
-    """A soul with something in each of its contexts."""
     await live(
         stage,
         owner_user_ids=frozenset({ALICE_HERSELF.id}),

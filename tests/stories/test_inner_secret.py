@@ -53,14 +53,12 @@ class Story:
     """Which note's conversation is in view of the next tick; empty: none."""
 
     async def say(self, name: str, channel: str, text: str) -> None:
-        """Somebody says something: a note by that name, and a conversation."""
         place = name if channel != GENERAL else "general"
         ts = await self.stage.say(name, channel, text)
         self.notes[place] = self.stage.entries("message")[-1].seq
         self.threads[place] = thread_of(self.stage, channel, ts)
 
     async def tick(self, *answers: str) -> None:
-        """So many ticks go by, in which it answers this."""
         for answer in answers:
             self.mind.answers.append(answer)
             before = len(self.ticks())
@@ -73,7 +71,6 @@ class Story:
             assert not self.mind.answers
 
     async def look(self, commands: Sequence[Command], thought: str, then: str, mark: str = "") -> None:
-        """As many ticks as it needs for these commands, in one view; the next one is in that of this note."""
         *first, last = written(commands, thought, mark=mark)
         await self.tick(*(_and_read(one, self.notes.get(self.here)) for one in first))
         await self.tick(_and_read(last, self.notes.get(then)))
@@ -95,13 +92,11 @@ class Story:
         )
 
     def added(self) -> dict[str, int]:
-        """What was added so far, by the name of its command and its place."""
         ran = [one for one in self.stage.entries("command") if one.event.ok]
         return {f"{one.event.name} {one.seq}": one.seq for one in ran if one.event.name.endswith(".add")}
 
 
 def _and_read(answer: str, note: int | None) -> str:
-    """The same, with the command that brings this note into view; without one nothing is in view then."""
     args = {"ids": [note]} if note else {"seconds": 60}
     line = json.dumps({"type": "notes.read" if note else "cycle.idle", "args": args})
     return answer.replace("# End of commands", f"{line}\n# End of commands")
@@ -109,7 +104,6 @@ def _and_read(answer: str, note: int | None) -> str:
 
 @pytest.fixture
 async def story(tmp_path: Path) -> AsyncIterator[Story]:
-    """Alice has told her secret, others have said something, and Carol owns the soul."""
     async with staged(tmp_path) as stage:
         mind = Mind(branches={"Alice told me": f"<claudius-response>It is {SECRET}.</claudius-response>"})
         stage.model.script = mind
@@ -136,7 +130,6 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
 
 
 async def with_public_records(story: Story) -> None:
-    """The first tick, in sight of public things only, leaves something that may be known everywhere."""
     commands: list[Command] = [
         ("diary.add", {"text": "A day like any other."}),
         ("concepts.add", {"name": "fern", "description": "a plant"}),
@@ -150,7 +143,6 @@ async def with_public_records(story: Story) -> None:
 
 
 async def tells(story: Story) -> None:
-    """In sight of Alice's words it tries everything with them, and then turns to Bob's."""
     known = story.known()
     tried = tries(known)
     assert set(tried) == set(looks(known)) == {one.name for one in catalogue().commands}
@@ -164,19 +156,16 @@ async def tells(story: Story) -> None:
 
 
 def carried_out(story: Story) -> set[str]:
-    """The commands that were, in sight of Alice's words."""
     ran = [one.event for one in story.stage.entries("command")]
     return {one.name for one in ran if one.ok and one.view == story.threads["alice"]}
 
 
 def leaks(story: Story, since: int) -> list[str]:
-    """What the model was asked since, with the secret in it; but in sight of Alice's words."""
     asked = [text for view, text in story.mind.asked[since:] if view != story.threads["alice"]]
     return [text for text in asked if LEAK.search(text)]
 
 
 def told(story: Story) -> set[str]:
-    """The channels in which the secret stands, and methods of Slack's that were given it in no channel."""
     calls = [(method, args) for method, args in story.stage.wire.calls if LEAK.search(str(args))]
     return {args.get("channel", method) for method, args in calls}
 
@@ -235,7 +224,6 @@ async def test_a_branch_tells_no_branch_of_another_view(story: Story) -> None:
 
 
 def think(task: str) -> dict[str, object]:
-    """The arguments that begin a train of thought."""
     return {"name": "think", "slots": {"task": task}}
 
 

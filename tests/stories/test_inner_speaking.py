@@ -29,7 +29,6 @@ YOU = f"<@{ECHO.user}>"
 
 
 async def owned(stage: Stage) -> None:
-    """A soul that Alice owns, with Echo for a neighbour."""
     await live(
         stage,
         owner_user_ids=frozenset({ALICE_HERSELF.id}),
@@ -38,7 +37,6 @@ async def owned(stage: Stage) -> None:
 
 
 async def in_view(stage: Stage) -> str:
-    """What Bob said in #general was read; how that conversation is addressed."""
     await stage.say("bob", GENERAL, "The lift is stuck.")
     asked = await does(stage, do("notes.read", ids=[note_of(stage, "lift is stuck")]))
     return asked.setting("in view").removeprefix("#general (").removesuffix(")")

@@ -19,7 +19,6 @@ OSLO = "Oslo."
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 

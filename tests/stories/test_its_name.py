@@ -33,10 +33,6 @@ SHOWN = ("/", "/console/state", "/rehearsal/state", "/rehearsal/tour", "/rehears
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project, to which its owner has given another name, in soul.md alone.
-
-    The script answers there as fast as it can: nobody reads along.
-    """
     project = copied(tmp_path)
     shutil.copytree(ROOT / "examples", project / "examples")
     shutil.copy(ROOT / "manifest.json", project)
@@ -50,7 +46,6 @@ def project(tmp_path: Path) -> Path:
 
 
 async def begun(project: Path, *command: str) -> asyncio.subprocess.Process:
-    """`python -m daemon …` in this project."""
     env = variables(project / "var", {"PYTHONDONTWRITEBYTECODE": "1"})
     return await create_subprocess_exec(
         sys.executable, "-m", "daemon", *command, cwd=project, env=env, stdout=PIPE, stderr=PIPE
@@ -58,7 +53,6 @@ async def begun(project: Path, *command: str) -> asyncio.subprocess.Process:
 
 
 async def answered(alice: AsyncWebClient, ts: str, count: int) -> list[dict[str, Any]]:
-    """The messages of this thread, when there are so many and the last one is whole."""
     async with asyncio.timeout(PATIENCE):
         while True:
             told = await alice.conversations_replies(channel=GENERAL, ts=ts)
@@ -68,7 +62,6 @@ async def answered(alice: AsyncWebClient, ts: str, count: int) -> list[dict[str,
 
 
 def old_name_in(*told: object) -> list[str]:
-    """Where the name of the code is seen; an id of Slack's is written in capitals, and is no name."""
     texts = [json.dumps(one, default=str, ensure_ascii=False) for one in told]
     old = re.compile(rf".{{0,60}}(?:{SOUL.name}|{SOUL.name.lower()}).{{0,60}}")
     return [found for text in texts for found in old.findall(text)]
@@ -138,7 +131,6 @@ async def test_a_name_that_changes_in_soul_md_is_shown_everywhere_at_once(projec
 
 
 async def acked(session: ClientSession, url: str) -> None:
-    """When the soul has heard all that its app was told."""
     async with asyncio.timeout(PATIENCE):
         while True:
             told = await (await session.get(f"{url}/rehearsal/deliveries")).json()
@@ -147,7 +139,6 @@ async def acked(session: ClientSession, url: str) -> None:
 
 
 async def taken(session: ClientSession, url: str) -> list[dict[str, Any]]:
-    """The threads that the page lists, when the soul has taken a message."""
     async with asyncio.timeout(PATIENCE):
         while True:
             listed: dict[str, Any] = await (await session.get(f"{url}/console/threads")).json()

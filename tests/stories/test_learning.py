@@ -20,12 +20,10 @@ ASKED = "the notes of what you may know about Alice"
 
 
 def learning(say: str = "Bees! How many?", learned: str = "yes") -> str:
-    """An answer to someone who may have told something of themselves."""
     return f"{reply(say)}\n<learned>{learned}</learned>"
 
 
 def told(stage: Stage, notes: str = NOTES, until: asyncio.Event | None = None) -> None:
-    """What the model will make of what it was told: an answer, and then notes."""
     stage.model.say(learning())
     stage.model.say(notes, asks=ASKED, until=until, model=FAST)
 
@@ -35,7 +33,6 @@ def people(stage: Stage) -> list[Entry[PersonLearned]]:
 
 
 def prompts(stage: Stage) -> list[str]:
-    """The questions of the pipeline, oldest first."""
     return [asked for asked in stage.asked() if "just spoke" in asked]
 
 

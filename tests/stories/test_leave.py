@@ -21,7 +21,6 @@ DAY = 86_400.0
 
 
 async def asking(stage: Stage, text: str = NEWS, *, place: str = "#general") -> str:
-    """Carol, who owns the soul, is asked whether this may be said; the thread for which it is."""
     if stage.settings.get("owner_user_ids") is None:
         await stage.sleep()
         await stage.wake(owner_user_ids=frozenset({CAROL_HERSELF.id}))
@@ -33,7 +32,6 @@ async def asking(stage: Stage, text: str = NEWS, *, place: str = "#general") -> 
 
 
 async def answered(stage: Stage, name: str, label: str, nth: int = 0) -> None:
-    """Someone presses a button under the nth question that waits, and what comes of it is over."""
     [spoken] = stage.soul.journal.many(questions(stage)[nth].event.said)
     before = len(stage.entries("answer"))
     await press(stage, name, CAROL, spoken.event.ts, label)

@@ -43,7 +43,6 @@ OWNED = {"owner_user_ids": frozenset({CAROL.id})}
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 
@@ -104,7 +103,6 @@ async def test_it_ends_when_its_time_is_over(stage: Stage) -> None:
 
 
 async def at_a_bound(stage: Stage, **settings: Any) -> str:
-    """A run of Alice's in a channel stands at a bound, after three calls and its partial answer."""
     await deciding(stage, **OWNED, **settings)
     answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
     return await stage.say("alice", GENERAL, f"{ME} {ASKED}")

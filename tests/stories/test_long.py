@@ -24,7 +24,6 @@ CHAT = ["chat.startStream", "chat.appendStream", "chat.stopStream"]
 
 
 def chapter(number: int) -> str:
-    """Some three thousand characters of prose, code and a table."""
     rows = "".join(f"| {n} | {n * n} |\n" for n in range(50))
     return f"## Chapter {number}\n\n{PROSE}\n\n{PROSE}\n\n{FENCE}{CODE * 12}```\n\nSquares:\n\n{HEADER}{rows}"
 
@@ -106,7 +105,6 @@ async def test_slack_ends_the_stream_in_the_middle(stage: Stage) -> None:
 
 
 async def test_slack_takes_nothing_for_longer_than_one_waits(stage: Stage) -> None:
-    """The turn is tried again; the model is not asked again, and nothing is said twice."""
     limit: dict[str, Any] = {"method": "chat.*", "seconds": 120}
     said = await interrupted(stage, lambda: stage.world.faults.switch("rate-limit", **limit), long=30)
     assert said == [page.text for page in pages(STORY)]
@@ -118,7 +116,6 @@ async def test_slack_takes_nothing_for_longer_than_one_waits(stage: Stage) -> No
 async def test_a_short_answer_in_the_place_of_many_messages_leaves_none_of_them(
     asleep: Stage,
 ) -> None:
-    """The model broke off, and says hardly anything when it is asked again."""
     await asleep.wake(claude_model=PATIENT)
     asleep.model.cut(f"<say>{'Well, it is a long story. ' * 1_250}", hush=True)
     asleep.model.say(reply("Ok 🙂"))
@@ -127,7 +124,6 @@ async def test_a_short_answer_in_the_place_of_many_messages_leaves_none_of_them(
 
 
 async def interrupted(stage: Stage, happens: Callable[[], None], long: float = 0.0) -> list[str]:
-    """What stands in Slack in the end, when this happens in the middle of a long answer, for so long."""
     stage.model.faults.switch("stalled", characters=MIDDLE)
     stage.model.say(reply(STORY), chunk=100)
     ts = await stage.post("alice", ALICE, "Tell me a story.")
@@ -143,7 +139,6 @@ async def interrupted(stage: Stage, happens: Callable[[], None], long: float = 0
 
 
 async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None:
-    """Let time pass until this is so; requests take hardly any of it."""
     async with asyncio.timeout(PATIENCE):
         while not done():
             for _ in range(5):
@@ -152,7 +147,6 @@ async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None
 
 
 def is_over(stage: Stage) -> bool:
-    """Was it all said?"""
     owing = stage.pending("input", "turn-began", "speech")
     return bool(stage.entries("turn-ended")) and not owing
 
@@ -162,7 +156,6 @@ def times(stage: Stage, kind: str) -> list[float]:
 
 
 def joined(said: list[str]) -> str:
-    """The messages as the one text that they are."""
     whole = said[0]
     for text in said[1:]:
         if text.startswith(FENCE) and whole.endswith("\n```"):
@@ -176,6 +169,5 @@ def joined(said: list[str]) -> str:
 
 
 def reads_well(text: str) -> bool:
-    """Is each fence closed, and does each table stand under its header?"""
     tables = re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE)
     return text.count("```") % 2 == 0 and all(table.startswith(HEADER) for table in tables)

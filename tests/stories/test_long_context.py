@@ -18,13 +18,11 @@ MILLION = 1_000_000
 
 @pytest.fixture(scope="module")
 def hay() -> Haystack:
-    """About four megabytes of text."""
     return haystack(37_000)
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads by the real sandbox."""
     async with staged(tmp_path) as stage:
         yield stage
 

@@ -27,7 +27,6 @@ SECRET = "I keep forty beehives in Zinnwald"
 
 
 async def said_around(stage: Stage, root: str, times: int, secret: str = "") -> None:
-    """Carol tells Bob so much in a thread, none of it to the soul; then Alice something, if she does."""
     before = len(stage.entries("heard"))
     for number in range(times):
         await stage.post("carol", GENERAL, f"{BOB} number {before + number}.", root)
@@ -37,14 +36,12 @@ async def said_around(stage: Stage, root: str, times: int, secret: str = "") -> 
 
 
 async def asked(stage: Stage, text: str, root: str | None = None) -> tuple[str, Entry[Any]]:
-    """Bob asks the soul in the thread; the message's ts, and the model call."""
     stage.model.say(reply(ANSWER.format(text)))
     ts = await stage.say("bob", GENERAL, f"{ME} {text}", root)
     return ts, stage.entries("model-call")[-1]
 
 
 async def shown(stage: Stage, call: Entry[Any]) -> dict[str, Any]:
-    """What the page says that the model saw in a call."""
     async with stage.session.get(f"{stage.soul.url}/console/calls/{call.seq}") as answer:
         told: dict[str, Any] = await answer.json()
     return told
@@ -104,7 +101,6 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
 
 @SOAK
 async def test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch(stage: Stage) -> None:
-    """Each begins with all that was said there before: stretches of it would be named by one call."""
     for number in range(EACH // 2 + 1):
         stage.model.say(reply(ANSWER.format(number)))
         ts = await stage.say("alice", ALICE, f"question {number}?")

@@ -19,12 +19,10 @@ STILL = "is still thinking…"
 
 
 def status(stage: Stage) -> list[str]:
-    """The status lines that stand now."""
     return [line.status for line in stage.world.workspace.statuses.all()]
 
 
 async def passes(stage: Stage, seconds: float, step: float = 1.0) -> None:
-    """So much time passes, in steps."""
     end = stage.clock.now() + seconds
     await stage.passing(step, lambda: stage.clock.now() >= end)
 
@@ -34,7 +32,6 @@ async def notices(stage: Stage, channel: str, ts: str) -> list[str]:
 
 
 async def meet(it: Local) -> None:
-    """Everybody has met the soul, and the model is slow from now on."""
     for name, channel in (("alice", ALICE), ("bob", BOB)):
         await it.stage.say(name, channel, "Hello")
 
@@ -81,7 +78,6 @@ async def test_who_waits_in_the_queue_is_told_so(tmp_path: Path) -> None:
 
 
 async def test_several_calls_of_one_turn_are_one_wait_for_a_local_model(tmp_path: Path) -> None:
-    """Its first answer has no dialogue, and each call alone is shorter than a minute."""
     async with local(tmp_path, {"prefill": 0.0}) as it:
         await meet(it)
         it.llama.prefill = 45.0

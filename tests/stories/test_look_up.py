@@ -18,6 +18,7 @@ from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.price import FREE, price
 from daemon.rules import verify
 from tests.backends.model_list import PROPS, QWEN, ModelServer, model_server
+from tests.soak import later
 from tests.stories.process import ended, start
 from tests.stories.stage import ALICE, Stage, staged
 
@@ -27,30 +28,25 @@ SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which nobody is awake yet."""
     async with staged(tmp_path) as stage:
         yield stage
 
 
 async def awake(world: Stage, server: ModelServer, **settings: Any) -> None:
-    """Start the daemon before this server, with its local model for all."""
     values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE),)}
     await world.wake(anthropic_base_url=server.url, **{**values, **settings})
 
 
 def known(world: Stage) -> Capabilities:
-    """What is known of the model that speaks."""
     return world.soul.services.claude.capabilities("speak")
 
 
 async def looked_up(world: Stage) -> None:
-    """Until nothing is left to ask."""
     backend = world.soul.services.claude.backend
     await world.passing(2, lambda: backend.looked_up_at(LOCAL) and not backend.open_questions(LOCAL))
 
 
 def kept(world: Stage) -> list[dict[str, Any]]:
-    """What the file holds."""
     found = json.loads((world.home / "model-capabilities.json").read_text())
     return list(found["models"])
 
@@ -207,19 +203,19 @@ async def test_a_name_counts_with_or_without_latest_and_a_prefix(world: Stage, n
     "knobs",
     [
         {"body": b"<html><body>Sign in</body></html>", "headers": {"content-type": "text/html"}},
-        {"status": 401},
-        {"status": 403, "body": b"no"},
-        {"status": 404},
+        later({"status": 401}),
+        later({"status": 403, "body": b"no"}),
+        later({"status": 404}),
         {"status": 500},
-        {"status": 302, "headers": {"location": "http://127.0.0.1:9/v1/models"}},
+        later({"status": 302, "headers": {"location": "http://127.0.0.1:9/v1/models"}}),
         {"status": 301, "headers": {"location": "/elsewhere"}},
-        {"body": b""},
+        later({"body": b""}),
         {"body": b"[" * 100_000},
-        {"body": b'{"data": "qwen"}'},
-        {"body": b'{"error": "Unexpected endpoint"}'},
+        later({"body": b'{"data": "qwen"}'}),
+        later({"body": b'{"error": "Unexpected endpoint"}'}),
         {"body": b"\xff\xfe\x00"},
-        {"listed": []},
-        {"listed": [None, 7, {"id": None}]},
+        later({"listed": []}),
+        later({"listed": [None, 7, {"id": None}]}),
         {"listed": [{"id": "x" * 900} for _ in range(10_000)]},
     ],
     ids=lambda knobs: str(knobs)[:40],
@@ -272,7 +268,7 @@ async def test_a_list_of_many_pages_is_read_to_its_end(world: Stage) -> None:
         assert server.asked.count("/v1/models") == 3
 
 
-@pytest.mark.parametrize("window", [0, 1, -5, 10**12])
+@pytest.mark.parametrize("window", [later(0), later(1), -5, 10**12])
 async def test_a_window_that_cannot_be_is_not_believed_and_that_is_said(
     world: Stage, window: int, caplog: pytest.LogCaptureFixture
 ) -> None:

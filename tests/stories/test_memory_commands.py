@@ -19,20 +19,17 @@ BEES, CHESS = "- keeps beehives behind the windmill", "- plays chess at the Adle
 
 
 async def tell(stage: Stage, name: str, channel: str, words: str, noted: str) -> None:
-    """Somebody tells something lasting about themselves, which is noted."""
     stage.model.say(learned("I see.", "Hm."))
     stage.model.say(noted, model=FAST)
     await stage.say(name, channel, words)
 
 
 async def both(stage: Stage) -> None:
-    """What Alice told in her DM, and what she told in a channel."""
     await tell(stage, "alice", ALICE, "I have my bees behind the windmill.", BEES)
     await tell(stage, "alice", GENERAL, f"{ME} I am at the Adler on Thursdays, for chess.", CHESS)
 
 
 async def listed(stage: Stage, name: str = "alice", channel: str = ALICE) -> str:
-    """What somebody is shown."""
     ts = await stage.say(name, channel, "!memory")
     return "\n".join(await stage.answers(channel, ts))
 
@@ -198,7 +195,6 @@ async def test_it_is_understood_behind_a_name_with_an_exclamation_mark(dormant: 
 
 
 async def test_a_name_that_somebody_takes_leads_to_nobodys_notes(stage: Stage) -> None:
-    """A note about a name is that person's who bore it when it was written."""
     stage.model.say(reply("Hello Bob."))
     await stage.say("bob", BOB, "Hello")
     assert "nothing about you" in await listed(stage)

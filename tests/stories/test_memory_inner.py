@@ -17,7 +17,6 @@ from tests.stories.ticking import do, live, thinks, tick
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul is still to wake."""
     async with staged(tmp_path) as stage:
         yield stage
 

@@ -27,7 +27,6 @@ OWNERS = frozenset({CAROL_HERSELF.id})
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which everybody has met the soul, and which it sleeps in now."""
     async with staged(tmp_path) as stage:
         await stage.wake(owner_user_ids=OWNERS, allowed_bots=frozenset({ECHO.user}))
         for name, channel, text in (
@@ -42,7 +41,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def commanding(stage: Stage, **given: Any) -> Commands:
-    """The soul wakes, and carries out commands."""
     commands = Commands(stage=stage, **given)
     commands.plays()
     await stage.wake()
@@ -50,7 +48,6 @@ async def commanding(stage: Stage, **given: Any) -> Commands:
 
 
 def conversation(stage: Stage, channel: str) -> str:
-    """The thread of the conversation that began in this channel."""
     found = [one for one in stage.entries("thread") if one.event.channel == channel and one.event.ts]
     return found[0].thread
 

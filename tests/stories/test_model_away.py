@@ -23,49 +23,41 @@ SLOW_SINCE = 'soul_model_slow_since_timestamp_seconds{model="%s"}'
 
 
 async def details(stage: Stage) -> dict[str, Any]:
-    """What Health shows beside /healthz."""
     async with stage.session.get(f"{stage.soul.url}/console/health") as answer:
         return {**await answer.json()}
 
 
 async def header(stage: Stage) -> dict[str, Any]:
-    """What the top of the page is made of."""
     async with stage.session.get(f"{stage.soul.url}/console/state") as answer:
         return {**await answer.json()}
 
 
 async def reports(stage: Stage) -> list[dict[str, Any]]:
-    """What /healthz reports on models; the status says that no restart mends it."""
     status, said = await stage.health()
     assert (status, said["restart"]) == (200, False)
     return [*said["reports"]]
 
 
 def failed(caplog: pytest.LogCaptureFixture, times: int) -> bool:
-    """Have so many tries failed?"""
     return caplog.text.count("Claude did not answer") >= times
 
 
 async def passing(stage: Stage, seconds: float, step: float = 1.0) -> None:
-    """So much time passes, in steps; calls that are on their way, and their retries, go on meanwhile."""
     end = stage.clock.now() + seconds
     await stage.passing(step, lambda: stage.clock.now() >= end)
 
 
 async def overhears(stage: Stage) -> None:
-    """Slack sends something: on a clock that is moved by hand, sockets fall silent."""
     await stage.post("carol", GENERAL, "Lunch?")
     await stage.until(lambda: stage.soul.slack.hearing.inbound_age == 0)
 
 
 async def mended(stage: Stage) -> None:
-    """The model is back, and some minutes later nobody waits any more."""
     stage.model.faults.all_off()
     await stage.passing(5.0, lambda: not stage.pending("waiting", "outage", "input", "turn-began"))
 
 
 async def first_failure(stage: Stage, caplog: pytest.LogCaptureFixture) -> float:
-    """Bob asks, and the first try of the call has failed; returns when it was."""
     caplog.clear()
     await stage.post("bob", BOB, "Wind the clock.")
     await stage.until(partial(failed, caplog, 1))
@@ -343,7 +335,6 @@ async def test_owners_read_in_a_dm_after_five_minutes_that_a_model_is_away(
 
 
 async def root_of_bob(stage: Stage) -> str:
-    """The message of Bob's that waited."""
     history = await stage.client("bob").conversations_history(channel=BOB)
     return next(str(one["ts"]) for one in history["messages"] if one["text"] == "Wind the clock.")
 
@@ -424,7 +415,6 @@ async def test_one_late_answer_long_ago_is_no_matter_for_a_dm(stage: Stage) -> N
 
 
 def is_asked(stage: Stage, before: int) -> bool:
-    """Has the model been asked once more?"""
     return len(stage.model.requests) > before
 
 

@@ -28,7 +28,6 @@ OPUS = "claude-opus-5-5"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul sleeps; it has met Alice, and knows Echo for a neighbour."""
     async with staged(tmp_path) as stage:
         await stage.wake(owner_user_ids=frozenset({CAROL_HERSELF.id}), allowed_bots=frozenset({ECHO.user}))
         await stage.say("alice", ALICE, "Hello")
@@ -40,12 +39,10 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def meeting(stage: Stage, **given: Any) -> Commands:
-    """The soul wakes, and may turn to Echo."""
     return await commanding(stage, neighbours=frozenset({ECHO.user}), **{"view": "", **given})
 
 
 def answered(stage: Stage) -> int:
-    """How many messages of bots the soul has taken up."""
     return sum(entry.event.bot for entry in stage.entries("message"))
 
 
@@ -189,7 +186,6 @@ async def test_what_it_asked_and_what_it_answered_are_counted_together(stage: St
 
 @asynccontextmanager
 async def another(stage: Stage) -> AsyncIterator[Stage]:
-    """A second daemon in this world, which is Echo, and answers our soul."""
     other = replace(stage, home=stage.home.parent / "other", settings={}, processes=None, _soul=None)
     other._life = AsyncExitStack()
     await other.wake(

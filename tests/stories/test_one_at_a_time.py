@@ -41,7 +41,6 @@ async def local(
     processes: Mapping[str, Process] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Local]:
-    """A soul whose models are all served by a local server, of which it knows what that can do."""
     async with (
         staged(folder) as stage,
         llama_server(stage.clock, name=LOCAL, **(server or {})) as (llama, url),
@@ -55,7 +54,6 @@ async def local(
 
 
 def look_up_is_over(home: Path, llama: LlamaServer, url: str) -> None:
-    """An earlier start has asked the model all that it asks, so that now people alone do."""
     home.mkdir(mode=0o700, exist_ok=True)
     listed = (models_in(llama.listing()) or [])[0]
     version = f"llama-server {llama.version}"
@@ -73,25 +71,20 @@ class Local:
         self.stage, self.llama = stage, llama
 
     async def passes(self, seconds: float, step: float = 1.0) -> None:
-        """So much time passes, in steps."""
         end = self.stage.clock.now() + seconds
         await self.stage.passing(step, lambda: self.stage.clock.now() >= end)
 
     async def quiet(self) -> None:
-        """All is over that was begun."""
         await self.stage.passing(5.0, lambda: not self.stage.undone() and not self.llama.running)
         await self.stage.settled()
 
     async def asked(self, requests: int) -> None:
-        """So many requests have come."""
         await self.stage.until(lambda: len(self.llama.requests) >= requests)
 
     def has_hung_up(self, times: int) -> bool:
-        """Were so many answers broken off?"""
         return self.llama.closed == times
 
     def calls(self, name: str) -> list[Entry[ModelCall]]:
-        """The calls of this name, in order."""
         return [entry for entry in self.stage.entries("model-call") if entry.event.name == name]
 
 
@@ -136,7 +129,6 @@ async def test_the_notes_on_a_person_give_way_to_another_and_are_made_in_the_end
 
 
 async def tick_begins(it: Local) -> None:
-    """The inner life thinks, and the server reads its long prompt."""
     await it.stage.passing(1.0, lambda: it.llama.order)
     await rest()
 
@@ -190,7 +182,6 @@ async def test_a_tick_gives_way_as_often_as_somebody_comes(tmp_path: Path) -> No
 
 
 def _thinks_again(it: Local, times: int) -> bool:
-    """Is the tick on its way that was broken off so often?"""
     return it.llama.running == 1 and it.llama.order[-1] == it.llama.order[0] and it.has_hung_up(times)
 
 

@@ -7,7 +7,6 @@ from tests.stories.test_open_thought import calls_itself, final, goes_on, prompt
 
 
 async def test_what_is_cleared_is_out_of_sight_and_in_the_journal(stage: Stage) -> None:
-    """X12: the window shrinks, and says so."""
     thinks(
         stage, calls_itself("One."), calls_itself("Two."), '<clear-context keep="2"/>' + calls_itself("On.")
     )
@@ -21,14 +20,12 @@ async def test_what_is_cleared_is_out_of_sight_and_in_the_journal(stage: Stage) 
 
 
 async def test_however_many_are_to_be_kept_it_goes_on(stage: Stage) -> None:
-    """Python reads no number of so many digits."""
     thinks(stage, f'<clear-context keep="{"9" * 5_000}"/>' + calls_itself("On."), final("Done."))
     ts = await stage.say("alice", ALICE, "Think of nothing.")
     assert await stage.answers(ALICE, ts) == ["Done."]
 
 
 async def test_who_clears_all_keeps_what_this_turn_is_about(stage: Stage) -> None:
-    """X12: what came before it is out of sight, and what it says of that is true."""
     thinks(stage, calls_itself("One."), calls_itself("Two."))
     goes_on(stage, '<clear-context keep="0"/>' + calls_itself("On."))
     goes_on(stage, '<clear-context keep="1"/>' + calls_itself("And on."), final("Done."))

@@ -28,7 +28,6 @@ class What(Args):
 
 
 async def may_delete(stage: Stage) -> list[str]:
-    """There is an action that needs a yes of Alice's, from now on; what it deletes."""
     deleted: list[str] = []
 
     async def delete(_context: ActionContext, what: What) -> str:
@@ -45,7 +44,6 @@ async def may_delete(stage: Stage) -> list[str]:
 
 
 def offering(stage: Stage, *definitions: Definition) -> None:
-    """These are the actions of open thought when the soul wakes again."""
     stage.processes = thinking(PROCESSES, Registry(definitions), "medium")
     book = stage.words / "playbooks" / "deliberation.md"
     names = ", ".join(one.name for one in definitions)
@@ -59,7 +57,6 @@ def offering(stage: Stage, *definitions: Definition) -> None:
 async def test_actions_are_carried_out_beside_each_other_and_each_result_is_a_message(
     stage: Stage, tmp_path: Path
 ) -> None:
-    """X4: a tool is one more listener; the text around is kept as a thought."""
     folder = tmp_path / "knowledge"
     folder.mkdir()
     (folder / "tea.md").write_text("Green tea wants 70 degrees.\n")
@@ -85,7 +82,6 @@ async def test_actions_are_carried_out_beside_each_other_and_each_result_is_a_me
 
 @SOAK
 async def test_an_action_that_needs_an_owner_waits_for_one(stage: Stage) -> None:
-    """The consent that there is: asked, agreed to, done once, and told."""
     deleted = []
 
     async def delete(_context: ActionContext, what: What) -> str:
@@ -114,8 +110,6 @@ async def test_an_action_that_needs_an_owner_waits_for_one(stage: Stage) -> None
 
 @SOAK
 async def test_a_branch_that_begins_with_an_action_begins_with_its_result(stage: Stage) -> None:
-    """X10: the payload is carried out in the branch, before it thinks."""
-
     async def count(_context: ActionContext, what: What) -> str:
         return f"{what.name}: {len(what.name)}"
 
@@ -139,8 +133,6 @@ async def test_a_branch_that_begins_with_an_action_begins_with_its_result(stage:
 
 @SOAK
 async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
-    """Wrong arguments and a failure are results, too, without the text of an exception for people."""
-
     async def fail(_context: ActionContext, _args: object) -> str:
         raise RuntimeError("no way")
 
@@ -207,8 +199,6 @@ async def test_what_an_action_gives_without_end_is_told_as_far_as_a_run_would_be
 
 
 async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
-    """X17: it rests after a failure, and nothing of it runs again."""
-
     async def deliberation(turn: Turn) -> WorkingMemory | Transition:
         if turn.tree.parent:
             raise LookupError("it always fails")
@@ -228,7 +218,6 @@ async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) ->
 
 
 async def test_what_cannot_be_read_is_answered_with_its_position(stage: Stage) -> None:
-    """X21: repaired where that can be, else told; three in a row end it."""
     garbage = '<send to="x" to="y">Hello</send>'
     thinks(stage, "<claudius>On.", garbage, garbage, garbage)
     stage.model.say(final("I give up."), asks=ALONE)
@@ -266,7 +255,6 @@ BAD = {
     ),
 )
 async def test_whatever_it_writes_the_answer_still_comes(stage: Stage, bad: str) -> None:
-    """Bounded, visible, and nothing raises."""
     thinks(stage, BAD[bad])
     stage.model.script = lambda _body: final("Here is the answer.")
     ts = await stage.say("alice", ALICE, "Go.")
@@ -280,7 +268,6 @@ async def test_whatever_it_writes_the_answer_still_comes(stage: Stage, bad: str)
 
 
 async def test_a_branch_asks_for_consent_in_its_roots_conversation(stage: Stage) -> None:
-    """X10: one at a time, of owners who read there."""
     deleted = await may_delete(stage)
     thinks(stage, spawns("cleaner"), "<Delete><name>the old plan</name></Delete>", final("It is gone."))
     goes_on(stage, final("Tidied."))
@@ -296,7 +283,6 @@ async def test_a_branch_asks_for_consent_in_its_roots_conversation(stage: Stage)
 
 
 async def test_after_a_refusal_the_final_answer_alone_is_asked_for(stage: Stage) -> None:
-    """What was refused is asked once more, for less."""
     stage.model.say(OVER)
     stage.model.refuse(asks=OPEN)
     stage.model.say(final("I would rather not go into that."), asks=ALONE)
@@ -306,7 +292,6 @@ async def test_after_a_refusal_the_final_answer_alone_is_asked_for(stage: Stage)
 
 @SOAK
 async def test_more_branches_than_a_thread_may_have_are_refused(stage: Stage) -> None:
-    """X10: fifty a thread, and no deeper than the owner says."""
     await stage.sleep()
     await stage.wake(spawn_max_depth=1)
     items = "".join(f"<item>{n}</item>" for n in range(51))
@@ -319,7 +304,6 @@ async def test_more_branches_than_a_thread_may_have_are_refused(stage: Stage) ->
 
 
 async def test_a_message_reaches_a_branch_and_one_that_has_ended_is_said_so(stage: Stage) -> None:
-    """X11: a send arrives as a message with its sender."""
     thinks(stage, spawns("helper"))
     waiting = asyncio.Event()
     stage.model.say("I wait.", asks=OPEN, until=waiting)
@@ -339,7 +323,6 @@ async def test_a_message_reaches_a_branch_and_one_that_has_ended_is_said_so(stag
 
 @SOAK
 async def test_fifty_branches_are_at_the_model_at_once(stage: Stage) -> None:
-    """X4, X10: in flight together, however long each takes."""
     await stage.sleep()
     await stage.wake(limit_turn=Limits(calls=200))
     items = "".join(f"<item>Count to {n}.</item>" for n in range(50))

@@ -9,12 +9,10 @@ from tests.stories.test_open_thought import calls_itself, final, goes_on, prompt
 
 
 def huhs(stage: Stage) -> list[str]:
-    """What the core said of what it did not understand."""
     return [text for text in told(stage) if text.startswith("<huh")]
 
 
 async def test_what_is_valid_is_carried_out_and_what_is_misspelt_is_told(stage: Stage) -> None:
-    """X14, X21: the soul reads it in its next prompt, once."""
     await stage.sleep()
 
     async def look(context: ActionContext, args: object) -> str:
@@ -47,7 +45,6 @@ async def test_where_no_known_tag_is_near_all_of_them_are_named(stage: Stage) ->
 
 
 async def test_the_page_shows_it(stage: Stage) -> None:
-    """It is an entry of the thread like all that the core says."""
     thinks(stage, f"{calls_itself('On.')}<spawn_thread>a</spawn_thread>", final("Yes."))
     await stage.say("alice", ALICE, "Is it?")
     thread = stage.entries("thread")[0].thread
@@ -74,7 +71,6 @@ async def test_alone_it_is_asked_again_and_told_why(stage: Stage) -> None:
 
 
 async def test_a_misspelt_item_beside_valid_ones_is_told(stage: Stage) -> None:
-    """The branches of the valid ones are begun."""
     thinks(stage, "<fan-out><item>north</item><itme>south</itme></fan-out>", final("Polaris."))
     goes_on(stage, final("Polaris; I asked for one."))
     ts = await stage.say("alice", ALICE, "Which are the pole stars?")
@@ -93,7 +89,6 @@ async def test_what_is_only_words_is_not_told(stage: Stage) -> None:
 
 
 async def test_it_calls_itself_by_the_tag_of_the_seed(stage: Stage) -> None:
-    """X2: `<ask-NAME>`, also with the id of its thread, which its first prompt names."""
     thinks(stage, "<ask-claudius>First the outline.</ask-claudius>")
     stage.model.say(final("Forty-two."), asks="in the open")
     ts = await stage.say("alice", ALICE, "What is it?")

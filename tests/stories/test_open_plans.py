@@ -17,13 +17,11 @@ FRUITS = ("apples", "pears", "plums", "cherries")
 
 
 def plan(*done: str, of: tuple[str, ...] = FRUITS) -> str:
-    """A plan of which these steps are done."""
     steps = "".join(f'<step done="{str(step in done).lower()}">{step}</step>' for step in of)
     return f'<todo-until condition="all counted">{steps}</todo-until>'
 
 
 async def test_answers_that_each_close_a_step_go_on_to_the_end(stage: Stage) -> None:
-    """X6: without one call to itself, and no word of the core."""
     thinks(stage, *[plan(*FRUITS[:n]) for n in range(1, 5)], final("Ten."))
     ts = await stage.say("alice", ALICE, "How many fruits?")
     assert (await stage.answers(ALICE, ts))[-1] == "Ten."
@@ -45,7 +43,6 @@ async def test_a_step_may_be_closed_in_other_words(stage: Stage, word: str) -> N
 
 
 async def test_it_goes_on_no_further_than_it_may(stage: Stage) -> None:
-    """X7, X8: progress is a call to itself, and counts as one."""
     await stage.sleep()
     await stage.wake(iteration_capacity="low")
     thinks(stage, *[plan(*FRUITS[:n]) for n in range(1, 5)])
@@ -87,7 +84,6 @@ async def test_a_step_that_is_opened_and_closed_again_is_no_progress(stage: Stag
 
 @SOAK
 async def test_the_steps_of_an_earlier_thought_do_not_count(stage: Stage) -> None:
-    """The same question once more has the same plan, and is thought through anew."""
     ts = ""
     for _ in range(2):
         thinks(stage, plan("apples"), plan(*FRUITS[:2]), plan(*FRUITS) + final("Ten."))
@@ -114,7 +110,6 @@ async def test_a_call_to_itself_beside_a_step_is_one_call(stage: Stage) -> None:
 
 
 def made(**steps: str) -> PlanMade:
-    """A plan with these steps, each in this state."""
     return PlanMade(condition="c", steps=tuple(steps.items()))
 
 

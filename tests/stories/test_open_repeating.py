@@ -15,12 +15,10 @@ SAID = "You have written that already"
 
 
 def codes(stage: Stage) -> list[str]:
-    """What for the core spoke."""
     return [entry.event.code for entry in stage.entries("inner-message") if entry.event.code]
 
 
 async def test_what_it_says_again_is_remarked_and_then_ended(stage: Stage) -> None:
-    """The seed's reflex for calls to itself: nothing of a repetition is carried out."""
     on = calls_itself(AGAIN)
     thinks(stage, on, calls_itself(f"\n{AGAIN.upper()}  "), on)
     stage.model.say(final("Forty-two, I think."), asks=ALONE)
@@ -33,7 +31,6 @@ async def test_what_it_says_again_is_remarked_and_then_ended(stage: Stage) -> No
 
 @SOAK
 async def test_another_way_goes_on(stage: Stage) -> None:
-    """A remark that helped is forgotten."""
     on, off = calls_itself(AGAIN), calls_itself("Now the other way.")
     thinks(stage, on, on, off, off, final("Forty-two."))
     ts = await stage.say("alice", ALICE, "What is it?")
@@ -42,7 +39,6 @@ async def test_another_way_goes_on(stage: Stage) -> None:
 
 
 async def test_what_was_begun_is_not_begun_again(stage: Stage) -> None:
-    """Nothing of a repetition is carried out; what it set before stays as it is."""
     tea = '<set-timer in="90s" label="tea"/>' + calls_itself("And now?")
     thinks(stage, tea, tea, final("In a minute and a half."))
     ts = await stage.say("alice", ALICE, "When is the tea ready?")
@@ -52,7 +48,6 @@ async def test_what_was_begun_is_not_begun_again(stage: Stage) -> None:
 
 
 async def test_who_waits_repeats_nothing(stage: Stage) -> None:
-    """Whatever a person says is new, even if they said it before."""
     thinks(stage, '<set-timer in="90s" label="tea"/>')
     ts = await stage.say("alice", ALICE, "Tell me when the tea is ready.")
     for _ in range(3):
@@ -84,7 +79,6 @@ async def test_looking_again_is_repetition(stage: Stage) -> None:
 
 @SOAK
 async def test_another_life_notices_it_too(stage: Stage) -> None:
-    """What was said last is read from the journal: nothing is kept in between."""
     on = calls_itself(AGAIN)
     thinks(stage, on)
     late = asyncio.Event()

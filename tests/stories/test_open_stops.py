@@ -18,7 +18,6 @@ MAY_I = "<Delete><name>the old plan</name></Delete>"
 
 
 async def a_branch_thinks(stage: Stage, words: str, ts: str | None = None) -> tuple[str, asyncio.Event]:
-    """Somebody has it think, and a branch is at work until this is set, and then says "It is 42."."""
     thinks(stage, spawns("slow"))
     slow, seen = asyncio.Event(), len(prompts(stage))
     stage.model.say(final("It is 42."), asks=OPEN, until=slow)
@@ -28,7 +27,6 @@ async def a_branch_thinks(stage: Stage, words: str, ts: str | None = None) -> tu
 
 
 def ended(stage: Stage) -> list[str]:
-    """How each branch ended."""
     return [entry.event.status for entry in stage.entries("thread-ended")]
 
 
@@ -37,7 +35,6 @@ def at_rest(stage: Stage) -> bool:
 
 
 async def pressed(stage: Stage, label: str) -> None:
-    """Alice presses this under the last question."""
     *_, spoken = stage.soul.journal.many(questions(stage)[-1].event.said)
     await press(stage, "alice", ALICE, spoken.event.ts, label)
 

@@ -22,19 +22,16 @@ ALONE = "Give your final answer now, as"
 
 
 def thinks(stage: Stage, *answers: str) -> None:
-    """It goes over into open thought, in which the model answers so, in order."""
     stage.model.say(OVER)
     goes_on(stage, *answers)
 
 
 def goes_on(stage: Stage, *answers: str) -> None:
-    """What the model answers in the open, in order."""
     for answer in answers:
         stage.model.say(answer, asks=OPEN)
 
 
 def sentence(stage: Stage, name: str) -> str:
-    """A fixed sentence of the owner's."""
     return (stage.words / "prompts" / "sentences" / f"{name}.md").read_text().strip()
 
 
@@ -52,7 +49,6 @@ def spawns(label: str, payload: str = "") -> str:
 
 
 def prompts(stage: Stage, holds: str = OPEN) -> list[str]:
-    """The conversation that each step in the open was shown, as one text."""
     found = []
     for body in stage.model.requests:
         texts = [block["text"] for message in body["messages"] for block in message["content"]]
@@ -62,13 +58,11 @@ def prompts(stage: Stage, holds: str = OPEN) -> list[str]:
 
 
 def told(stage: Stage) -> list[str]:
-    """What the core said, in order."""
     kinds = stage.entries("system-message", "inner-message")
     return [entry.event.text for entry in kinds if not getattr(entry.event, "sender", "")]
 
 
 async def test_it_calls_itself_until_it_has_an_answer(stage: Stage) -> None:
-    """X1, X2, X5: a thread is the memory, each thought stands in it once, and the final answer ends it."""
     thinks(
         stage,
         f"One.{calls_itself('First the outline.')}",
@@ -90,7 +84,6 @@ async def test_it_calls_itself_until_it_has_an_answer(stage: Stage) -> None:
 
 
 async def test_a_person_who_speaks_between_two_thoughts_is_heard_by_the_next(stage: Stage) -> None:
-    """X3: what runs next is decided by what is pending, and a person's message is."""
     thinks(stage, calls_itself("On."))
     later = asyncio.Event()
     stage.model.say(calls_itself("Further."), asks=OPEN, until=later)
@@ -116,7 +109,6 @@ async def test_a_branch_is_told_that_it_is_one_and_who_reads_its_answer(stage: S
 
 
 async def test_branches_think_beside_each_other_and_answer_their_parent(stage: Stage) -> None:
-    """X10, X17: confirmed before anything stands in it; each sees its payload; its answer is a message."""
     thinks(stage, spawns("north") + spawns("south"))
     goes_on(stage, final("Polaris."))
     south = asyncio.Event()
@@ -143,7 +135,6 @@ async def test_branches_think_beside_each_other_and_answer_their_parent(stage: S
 
 @SOAK
 async def test_labels_are_made_fit_and_never_taken_twice(stage: Stage) -> None:
-    """X10: the core assigns the ids."""
     thinks(stage, spawns("Re: sé/arch.x") + spawns("research") + spawns("research"))
     goes_on(stage, *[final(str(n)) for n in range(3)])
     goes_on(stage, *["Wait."] * 2, final("Done."))
@@ -154,7 +145,6 @@ async def test_labels_are_made_fit_and_never_taken_twice(stage: Stage) -> None:
 
 
 async def test_a_thread_that_is_not_there_is_answered_like_a_foreign_one(stage: Stage) -> None:
-    """X11: no probing; the soul reads the error, and goes on."""
     stage.model.say("<aside>x</aside><say>Hi.</say><mood>calm</mood>")
     await stage.say("bob", BOB, "Hello")
     foreign = stage.entries("thread")[0].thread
@@ -176,7 +166,6 @@ async def test_a_thread_that_is_not_there_is_answered_like_a_foreign_one(stage: 
 
 
 async def test_a_final_answer_stops_the_branches_and_says_so(stage: Stage) -> None:
-    """X17: what a branch comes to after that is recorded, and delivered to nobody."""
     thinks(stage, spawns("slow"))
     slow = asyncio.Event()
     stage.model.say(final("Too late."), asks=OPEN, until=slow)
@@ -195,7 +184,6 @@ async def test_a_final_answer_stops_the_branches_and_says_so(stage: Stage) -> No
 
 
 async def test_a_fan_out_is_collected_in_order_with_what_is_missing(stage: Stage) -> None:
-    """X22: a branch an item, one message when all have ended."""
     items = "".join(f"<item>Count {what}.</item>" for what in ("apples", "pears", "plums"))
     thinks(stage, f'<fan-out collect="true">{items}</fan-out>')
     goes_on(stage, final("Three apples."), "Hm.", final("Five plums."), "Hm.")
@@ -215,7 +203,6 @@ async def test_a_fan_out_is_collected_in_order_with_what_is_missing(stage: Stage
 
 
 async def test_a_plan_with_open_steps_is_nudged_once(stage: Stage) -> None:
-    """X6: the latest plan counts; the second final answer is taken as it is."""
     plan = (
         '<todo-until condition="all counted"><step done="true">apples</step><step>pears</step></todo-until>'
     )
@@ -230,7 +217,6 @@ async def test_a_plan_with_open_steps_is_nudged_once(stage: Stage) -> None:
 
 
 async def test_an_answer_after_which_nothing_can_come_is_told_so_once(stage: Stage) -> None:
-    """Then the final answer alone is asked for, and then whoever waits hears the owner's sentence."""
     thinks(stage, "Hm.", "Hm, hm.")
     stage.model.say("<thought>I do not know.</thought>", asks=ALONE)
     ts = await stage.say("alice", ALICE, "What is it?")
@@ -243,7 +229,6 @@ async def test_an_answer_after_which_nothing_can_come_is_told_so_once(stage: Sta
 
 
 async def test_at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on(stage: Stage) -> None:
-    """X7, X8: hard numbers; past them an owner decides, and the count begins anew."""
     await stage.sleep()
     await stage.wake(iteration_capacity="low", owner_user_ids=frozenset({"U0ALICE0001"}))
     thinks(stage, *[calls_itself(f"Thought {n}.") for n in range(4)])
@@ -260,7 +245,6 @@ async def test_at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on(sta
 
 
 async def test_where_iteration_is_not_allowed_it_takes_one_step(stage: Stage) -> None:
-    """X7: a self-call is answered by that, and the next call is for the final answer."""
     await stage.sleep()
     await stage.wake(iteration_capacity="none")
     thinks(stage, calls_itself("First, let me see."))
@@ -273,7 +257,6 @@ async def test_where_iteration_is_not_allowed_it_takes_one_step(stage: Stage) ->
 
 
 async def test_a_timer_calls_it_again_once(stage: Stage) -> None:
-    """X13: set at once, fired once, and a cancelled one never."""
     thinks(
         stage,
         '<set-timer in="90s" label="tea"/>' + final("I will tell you."),
@@ -300,7 +283,6 @@ async def test_a_timer_calls_it_again_once(stage: Stage) -> None:
 
 
 async def test_a_stop_ends_all_of_it(stage: Stage) -> None:
-    """A stop cancels the branches, too, and is answered."""
     thinks(stage, spawns("slow"))
     slow = asyncio.Event()
     stage.model.say(final("Too late."), asks=OPEN, until=slow)
@@ -316,7 +298,6 @@ async def test_a_stop_ends_all_of_it(stage: Stage) -> None:
 
 @pytest.mark.parametrize("capacity", ["high", later("medium"), later("low"), "none"])
 async def test_the_owner_says_how_far_it_goes(stage: Stage, capacity: str) -> None:
-    """X7, X9: four words, four fragments of the owner's."""
     await stage.sleep()
     path = stage.words / "prompts" / "open" / f"{capacity}.md"
     path.write_text(f"As far as {capacity} goes.")
@@ -328,7 +309,6 @@ async def test_the_owner_says_how_far_it_goes(stage: Stage, capacity: str) -> No
 
 
 async def test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once(stage: Stage) -> None:
-    """X20: the budget is the root's, and one word of an owner lets all go on."""
     await stage.sleep()
     await stage.wake(owner_user_ids=frozenset({"U0ALICE0001"}))
     items = "".join(f"<item>Count to {n}.</item>" for n in range(1, 51))
@@ -347,7 +327,6 @@ async def test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked
 
 
 async def test_it_is_told_how_near_a_bound_is_once_at_each_mark(stage: Stage) -> None:
-    """X20: calls, tokens and dollars are counted on the root; each warning names its bound."""
     await stage.sleep()
     await stage.wake(iteration_capacity="high", limit_turn=Limits(calls=20))
     thinks(stage, *[calls_itself(f"Thought {n}.") for n in range(18)], final("Done."))
@@ -362,7 +341,6 @@ async def test_it_is_told_how_near_a_bound_is_once_at_each_mark(stage: Stage) ->
 
 @SOAK
 async def test_a_final_answer_beside_a_call_to_itself_is_said_and_it_goes_on(stage: Stage) -> None:
-    """X5: posted, then continued."""
     thinks(stage, final("A first answer.") + calls_itself("Let me check it."), final("It holds."))
     ts = await stage.say("alice", ALICE, "What is it?")
     assert await stage.answers(ALICE, ts) == ["A first answer.", "It holds."]
@@ -370,7 +348,6 @@ async def test_a_final_answer_beside_a_call_to_itself_is_said_and_it_goes_on(sta
 
 @SOAK
 async def test_the_final_answer_is_read_as_it_is_written(stage: Stage) -> None:
-    """Streamed by the root, from its first words on."""
     rest = asyncio.Event()
     stage.model.say(OVER)
     stage.model.say(f"<thought>Hm.</thought>{final('It is forty-two.')}", asks=OPEN, until=rest, first=48)
@@ -384,7 +361,6 @@ async def test_the_final_answer_is_read_as_it_is_written(stage: Stage) -> None:
 
 @SOAK
 async def test_elsewhere_a_payload_is_text(stage: Stage) -> None:
-    """Only deliberation and its branches understand them."""
     stage.model.say(f"<aside>x</aside><say>I could write {spawns('x')}.</say><mood>calm</mood>")
     ts = await stage.say("alice", ALICE, "How do you branch?")
     assert not stage.entries("thread-spawned", "self-call", "inner-message")

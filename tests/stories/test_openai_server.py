@@ -34,7 +34,6 @@ SECRET = "The person wants me to be brief."
 
 @pytest.fixture
 async def server(dormant: Stage) -> AsyncIterator[ChatServer]:
-    """A server whose model is the stage's."""
     server = ChatServer(dormant.url)
     async with server.serving():
         yield server
@@ -42,7 +41,6 @@ async def server(dormant: Stage) -> AsyncIterator[ChatServer]:
 
 
 def at(server: ChatServer, **more: Any) -> dict[str, Any]:
-    """The settings for it."""
     return {
         "anthropic_api_key": "",
         "anthropic_base_url": "",
@@ -57,7 +55,6 @@ def at(server: ChatServer, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 async def stage(dormant: Stage, server: ChatServer) -> Stage:
-    """The stage, with a soul awake on it that thinks at the server."""
     await dormant.wake(**at(server))
     return dormant
 

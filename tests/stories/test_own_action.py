@@ -83,7 +83,6 @@ BACK = {"name": "RollBack", "args": {"service": "ferry"}}
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul still sleeps; at the end its journal is in order."""
     async with staged(tmp_path) as stage:
         (stage.words / "actions").mkdir()
         yield stage
@@ -92,7 +91,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def write(stage: Stage, name: str, text: str) -> Path:
-    """A file of the owner's; returns its folder."""
     folder = stage.words / "actions"
     (folder / name).write_text(text, encoding="utf-8")
     return folder

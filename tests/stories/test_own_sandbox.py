@@ -52,7 +52,6 @@ class Unclosed(Plain):
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads."""
     async with staged(tmp_path) as stage:
         stage.processes = {**PROCESSES, "conversation": reads("short lines\n" * 3)}
         yield stage

@@ -23,6 +23,7 @@ from tests.backends.weak_model import (
     serving,
     texts_of,
 )
+from tests.soak import shared
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 SORRY = "Forgive me, the words wouldn't come."
@@ -33,7 +34,6 @@ MARKS = ("<say", "<aside", "<mood", "<message", "</", "<|", '{"', "sprich", "Ð³Ð
 
 @asynccontextmanager
 async def weak(stage: Stage, answer: Callable[[Request], str], **settings: Any) -> AsyncIterator[WeakModel]:
-    """While inside, the soul is awake, and this model answers it."""
     model = WeakModel(answer=answer)
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(serving(model))
@@ -43,12 +43,10 @@ async def weak(stage: Stage, answer: Callable[[Request], str], **settings: Any) 
 
 
 def seen_in_slack(stage: Stage) -> list[str]:
-    """Every text that was sent to Slack, growing ones too."""
     return [str(args) for method, args in stage.wire.calls if method.startswith(("chat.", "agents."))]
 
 
 def leaks(stage: Stage, model: WeakModel) -> list[str]:
-    """What people could read of our marks, and of what the model was told."""
     told = [text for request in model.requests for text in texts_of(request) if QUESTION not in text]
     ours = frozenset[Any]().union(*(runs(text) for text in told if FERRY not in text))
     return [
@@ -57,7 +55,7 @@ def leaks(stage: Stage, model: WeakModel) -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["plain", "sections"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", shared(WAYS, 3))
 async def test_whatever_a_weak_model_answers_people_read_words_or_an_apology(
     dormant: Stage, way: str, form: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -80,7 +78,6 @@ async def test_whatever_a_weak_model_answers_people_read_words_or_an_apology(
 
 
 def kinds_of(stage: Stage) -> list[str]:
-    """The names of the calls that were made, in order."""
     return [call.event.name for call in stage.entries("model-call")]
 
 
@@ -89,7 +86,6 @@ def ferry(_: Request) -> str:
 
 
 def counted() -> Callable[[Request], str]:
-    """A model that says something else each time."""
     number = count(1)
     return lambda _request: f"{FERRY} Ferry {next(number)} does."
 

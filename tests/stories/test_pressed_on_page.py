@@ -29,12 +29,10 @@ from tests.stories.test_limits import FOUND, at_a_bound
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 
 async def told(stage: Stage) -> Any:
-    """What the page's Questions show."""
     async with stage.session.get(f"{stage.soul.url}/console/questions") as answer:
         assert answer.status == 200
         return await answer.json()
@@ -43,7 +41,6 @@ async def told(stage: Stage) -> Any:
 async def click(
     stage: Stage, value: str, seq: int = 0, headers: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Press a button on the page, under the question that waits: the status, and the sentence if refused."""
     seq = seq or questions(stage)[0].seq
     address = f"{stage.soul.url}/console/questions/{seq}"
     async with stage.session.post(address, json={"value": value}, headers=headers) as answer:

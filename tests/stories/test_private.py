@@ -14,7 +14,6 @@ ASIDE = f"<aside>{SECRET}</aside><say>It is <aside>{SECRET}</aside>the timetable
 
 
 def betrayed(stage: Stage) -> list[str]:
-    """The calls of Slack's Web API that tell of it."""
     return [method for method, told in stage.wire.calls if "no idea" in str(told)]
 
 

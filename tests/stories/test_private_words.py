@@ -9,6 +9,7 @@ from unicodedata import normalize
 import pytest
 
 from daemon.mind.tags import BARE
+from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.test_model_away import details
@@ -27,22 +28,18 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 
 
 def thought(say: str = "It leaves at nine.") -> str:
-    """An answer with that thought."""
     return reply(say, aside=THOUGHT)
 
 
 def said(stage: Stage, words: str) -> str:
-    """An answer that says this, in the tags of this installation."""
     return stage.tags.wrapped("say", words)
 
 
 def shown(stage: Stage) -> str:
-    """All that was ever said in Slack, as one text."""
     return "".join(str(told.get("markdown_text", "")) for _, told in stage.wire.calls)
 
 
 async def reads(stage: Stage, ts: str, words: str) -> str:
-    """The last message, when these words stand in it."""
     for _ in range(40):
         await stage.clock.advance(1)
         last = (await stage.answers(ALICE, ts))[-1]
@@ -52,7 +49,6 @@ async def reads(stage: Stage, ts: str, words: str) -> str:
 
 
 async def with_thought(stage: Stage) -> str:
-    """A conversation in which the soul has thought something."""
     stage.model.say(thought())
     return await stage.say("alice", ALICE, "When does it leave?")
 
@@ -200,7 +196,7 @@ async def test_a_tag_within_an_aside_neither_ends_it_nor_says_its_words_aloud(
     assert RUN not in str(stage.model.requests[-1]["messages"]), "nor is the second question shown it"
 
 
-@pytest.mark.parametrize("chunk", [1, 3, None])
+@pytest.mark.parametrize("chunk", [later(1), 3, later(None)])
 @pytest.mark.parametrize("written", WRITTEN)
 async def test_letters_that_are_written_otherwise_hide_no_run(
     stage: Stage, written: str, chunk: int | None

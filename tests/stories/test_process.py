@@ -148,7 +148,6 @@ async def test_it_stops_when_told_also_while_slack_keeps_it_waiting(tmp_path: Pa
 
 @asynccontextmanager
 async def silent_slack() -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """A Slack that takes a socket and never says a word; its URL, and whether somebody joined."""
     joined, over = asyncio.Event(), asyncio.Event()
 
     async def call(request: web.Request) -> web.Response:
@@ -174,7 +173,6 @@ async def silent_slack() -> AsyncIterator[tuple[str, asyncio.Event]]:
 
 
 async def test_each_turn_is_a_line_of_the_log_and_no_level_shows_a_word_or_a_secret(tmp_path: Path) -> None:
-    """At the lowest level, with all that the libraries would say: neither what was said nor the tokens."""
     async with around(tmp_path) as place:
         world = into(place.url)
         level = {"LOG_LEVEL": "debug", "LOG_FORMAT": "json"}

@@ -16,7 +16,6 @@ Said = list[tuple[str, str]]
 
 
 def said(request: Mapping[str, Any]) -> Said:
-    """The texts of a request with their roles, less the one that trails."""
     blocks = [
         (message["role"], block["text"]) for message in request["messages"] for block in message["content"]
     ]
@@ -24,24 +23,20 @@ def said(request: Mapping[str, Any]) -> Said:
 
 
 def voice(stage: Stage) -> list[Said]:
-    """What the model that speaks was sent, request by request."""
     return [said(request) for request in stage.model.requests if request["model"] == SPEAK]
 
 
 def choosing(stage: Stage) -> list[dict[str, Any]]:
-    """What the chooser was sent."""
     return [request for request in stage.model.requests if "why" in str(request.get("output_config"))]
 
 
 def breaks(requests: Iterable[Said]) -> Iterator[tuple[Said, Said]]:
-    """Where a request does not begin with the one before it."""
     for before, after in pairwise(requests):
         if after[: len(before)] != before:
             yield before, after
 
 
 async def a_run(stage: Stage) -> str:
-    """A long run, with an answer that cannot be read and with more context in its middle."""
     held = asyncio.Event()
     answers(stage, turning(), choice("Think", looking()), "A thought.", "No JSON", choice("Think"))
     stage.model.say("Another.", until=held)

@@ -22,13 +22,10 @@ BOOK = "\n".join(f"line {n}: nothing of note" for n in range(1, 3_001)).replace(
 
 
 def cell(code: str) -> str:
-    """An answer of the model that is one cell."""
     return f"I will look.\n```repl\n{code}\n```"
 
 
 def reads(context: Any = BOOK, question: str = "What is the magic number?") -> Any:
-    """A process that reads this for whoever speaks, and tells what it came to."""
-
     async def process(turn: Turn) -> WorkingMemory:
         async def load() -> Any:
             return context
@@ -43,26 +40,22 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads by the real sandbox."""
     async with staged(tmp_path) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
 
 
 async def asked(stage: Stage, **settings: Any) -> list[str]:
-    """What Alice is told."""
     await stage.wake(**settings)
     ts = await stage.say("alice", ALICE, "Read it, please.")
     return await stage.answers(ALICE, ts)
 
 
 def observed(stage: Stage) -> list[str]:
-    """What the model was shown of each cell."""
     return [entry.event.text for entry in stage.entries("cell-ran")]
 
 
 def endings(stage: Stage) -> list[tuple[str, bool]]:
-    """Why each reading ended, and whether what it knew was not all."""
     return [(entry.event.reason, entry.event.partial) for entry in stage.entries("reading-ended")]
 
 
@@ -163,7 +156,6 @@ async def test_pieces_are_asked_beside_each_other_and_answered_in_order(stage: S
 @SOAK
 @pytest.mark.parametrize("depth", [later(0), later(1), 2, later(3)])
 async def test_readings_call_readings_as_deep_as_they_may(stage: Stage, depth: int) -> None:
-    """The deepest one asks a model in place of one more."""
     for level in range(depth + 1):
         stage.model.say(cell(f"FINAL(rlm_query('Level {level + 1}?', context[:-1]))"))
     stage.model.say("The bottom.")

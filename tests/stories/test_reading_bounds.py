@@ -25,7 +25,6 @@ PROGRESS = "prompts/reading/progress.md"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads by the real sandbox."""
     async with staged(tmp_path) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
@@ -111,7 +110,6 @@ async def test_out_of_time_it_says_what_it_knows(stage: Stage) -> None:
 
 
 async def test_out_of_time_calls_on_their_way_end(stage: Stage) -> None:
-    """The model hangs in the middle of its answer, of a sub-call's, and of its last word."""
     never = asyncio.Event()
     stage.model.say(cell("print(llm_query('Is it?'))"))
     stage.model.say("never", asks="Is it?", until=never, first=2)
@@ -265,14 +263,6 @@ async def test_people_see_how_far_it_is(stage: Stage) -> None:
     second.set()
     await stage.settled()
     assert not statuses.all()
-
-
-@SOAK
-async def test_without_a_bound_of_money_it_may_cost_what_it_costs(stage: Stage) -> None:
-    stage.model.say(cell("print(llm_query('One?'))"))
-    stage.model.say("one", asks="One?")
-    stage.model.say("FINAL(done)")
-    assert await asked(stage, rlm_max_usd=0.0) == ["done"]
 
 
 @SOAK

@@ -18,23 +18,19 @@ FOUND = 'FINAL(77 [book.txt:1234 "the magic number is 77"], or 78 [book.txt:9 "n
 
 
 def reading(question: str = QUESTION, source: str = "files", **more: object) -> dict[str, object]:
-    """The choice to read."""
     return {"name": "ReadDeeply", "args": {"question": question, "source": source, **more}}
 
 
 def payload(question: str = QUESTION, source: str = "files") -> str:
-    """The same in open thought."""
     return f"<ReadDeeply><question>{question}</question><source>{source}</source></ReadDeeply>"
 
 
 async def adds(stage: Stage, text: str, root: str) -> None:
-    """Alice says this, too, and the soul has heard it."""
     await stage.post("alice", ALICE, text, root)
     await stage.until(lambda: text in [entry.event.text for entry in stage.entries("message")])
 
 
 async def offered(stage: Stage, **settings: Any) -> None:
-    """The soul wakes again, and its owner offers the action in both playbooks."""
     await stage.sleep()
     for book in (stage.words / "playbooks").glob("*.md"):
         book.write_text(book.read_text().replace("ReadThread,", "ReadThread, ReadDeeply,"))

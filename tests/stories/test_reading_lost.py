@@ -29,7 +29,6 @@ FLOOD = "while True:\n    SHOW_VARS()"
 
 @asynccontextmanager
 async def confined(folder: Path, kind: Kind = "auto", bounds: Bounds = SMALL) -> AsyncIterator[Stage]:
-    """A world in which cells may take so much."""
     async with Sandboxes(kind, bounds) as sandboxes, staged(folder) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
         stage.sandbox = sandboxes.open
@@ -58,18 +57,15 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def cells(stage: Stage, *codes: str) -> None:
-    """The model writes these, round by round."""
     for code in codes:
         stage.model.say(cell(code))
 
 
 def prompts(stage: Stage) -> list[str]:
-    """What cells asked, in order."""
     return [entry.event.trailing for entry in stage.entries("model-call") if entry.event.name == "llm_query"]
 
 
 def lost(stage: Stage) -> list[bool]:
-    """Which cells were lost."""
     return [entry.event.lost for entry in stage.entries("cell-ran")]
 
 
@@ -156,7 +152,6 @@ async def test_a_reading_that_a_cell_began_is_read_back_whole(stage: Stage) -> N
 
 
 async def test_a_cell_that_runs_again_sees_the_variables_of_then(stage: Stage) -> None:
-    """Else it would ask for something else, and that would be paid."""
     ask = "said = llm_query('Of these? ' + str(sorted(SHOW_VARS())))"
     stage.model.say("said", asks="Of these?")
     cells(stage, "a = 1", ask, "b = 2", FLOOD, "FINAL(said)")
@@ -194,7 +189,6 @@ async def test_a_bound_that_stood_in_the_way_stands_there_when_the_cell_runs_aga
 async def test_a_sandbox_that_breaks_over_a_value_takes_no_other_cell_with_it(
     stage: Stage, value: str
 ) -> None:
-    """To look at `answer` may be too much; that is not the fault of the cell that comes next."""
     cells(stage, f"{value}\nanswer['content'] = x", "print('here')", "FINAL('So.')")
     assert await asked(stage) == ["So."]
     assert observed(stage)[1].startswith("here")

@@ -25,14 +25,12 @@ ANSWER = reply("It is 77.")
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul can read."""
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage
 
 
 async def amid(stage: Stage, *rounds: str) -> tuple[str, asyncio.Event]:
-    """Alice's file is being read: so many rounds are over, and the next one is held back until the event."""
     held = asyncio.Event()
     stage.model.say(READING)
     stage.model.say(wanting("What is the magic number?"))
@@ -46,12 +44,10 @@ async def amid(stage: Stage, *rounds: str) -> tuple[str, asyncio.Event]:
 
 
 def paid(stage: Stage) -> Counter[str]:
-    """How often each thing was asked."""
     return Counter(str((request["model"], request["messages"])) for request in stage.model.requests)
 
 
 def asks_of_rounds(stage: Stage) -> list[str]:
-    """What each round of the reading was shown."""
     return [text for text in stage.asked() if "Write the next block of code" in text]
 
 
@@ -132,7 +128,6 @@ async def test_what_was_set_aside_can_be_stopped(stage: Stage) -> None:
 
 @SOAK
 async def test_what_comes_while_a_cell_asks_is_heard_after_it(stage: Stage) -> None:
-    """A cell is one step: what it asks for is not thrown away."""
     held = asyncio.Event()
     stage.model.say(READING)
     stage.model.say(wanting("What is the magic number?"))
@@ -180,7 +175,6 @@ async def test_what_comes_while_it_reads_in_one_call_is_answered_next(stage: Sta
     ids=["in monty", "in cpython", "asking for ever"],
 )
 async def test_a_stop_ends_a_cell_that_computes_for_ever(stage: Stage, code: str) -> None:
-    """And the cells after it in the same answer ask for nothing more."""
     await stage.sleep()
     stage.processes = {**PROCESSES, "conversation": reads()}
     await stage.wake()

@@ -41,7 +41,6 @@ ODD = {
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul reads by the real sandbox."""
     async with staged(tmp_path) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
         yield stage
@@ -80,7 +79,6 @@ async def test_in_cpython_too(stage: Stage, odd: str) -> None:
 
 @pytest.mark.parametrize("depth", [later(200), later(470), later(480), later(485), 490, later(495)])
 async def test_what_is_nested_as_deep_as_a_value_can_be_does_no_harm(stage: Stage, depth: int) -> None:
-    """It can be read, or the model is told that it cannot."""
     stage.model.say(cell(f"{DEEP.format(depth=depth)}print(rlm_query('What?', x))"))
     stage.model.script = lambda _body: cell("FINAL('It is nested.')")
     assert await asked(stage, rlm_threshold_tokens=0) == ["It is nested."]
@@ -103,14 +101,12 @@ async def test_an_answer_that_is_no_text_is_written_as_json(stage: Stage) -> Non
 
 
 async def test_what_was_final_before_an_error_is_not(stage: Stage) -> None:
-    """The program did not come to its end, so its model looks at it again."""
     stage.model.say(cell("FINAL('Half.')\nnothing"))
     stage.model.say(cell("FINAL('So.')"))
     assert await asked(stage) == ["So."]
 
 
 async def test_an_answer_that_is_something_else_is_none(stage: Stage) -> None:
-    """The variable may be overwritten; FINAL is there still."""
     stage.model.say(cell("answer = 'Here it is.'"))
     stage.model.say(cell("FINAL(answer)"))
     assert await asked(stage) == ["Here it is."]

@@ -19,7 +19,6 @@ RIGHT = '[plan.txt:17 "Point 17 of the plan"]'
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul can read, with the words of the project."""
     async with staged(tmp_path) as stage:
         for text in (ROOT / "prompts" / "reading").glob("*.md"):
             (stage.words / "prompts" / "reading" / text.name).write_bytes(text.read_bytes())
@@ -28,7 +27,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def reading(stage: Stage, *answers: str, told: str) -> None:
-    """A file is to be read, the model that reads answers so, and it is told so."""
     stage.model.say(READING)
     stage.model.say(wanting("Which point is about matter 17?"))
     for answer in answers:

@@ -29,13 +29,11 @@ PROSE = "\n\n".join(f"This is paragraph {n} of a story, which goes on for a whil
 
 
 def markdown(arguments: dict[str, Any]) -> str:
-    """What a call would show as Markdown."""
     blocks = [block["text"] for block in arguments.get("blocks") or () if block["type"] == "markdown"]
     return "".join([arguments.get("markdown_text") or "", *blocks])
 
 
 def everything(arguments: dict[str, Any]) -> str:
-    """What a call would show in any form."""
     return f"{arguments.get('markdown_text')} {arguments.get('text')} {arguments.get('blocks')}"
 
 
@@ -44,7 +42,6 @@ def bare(text: str) -> str:
 
 
 def assert_quiet(stage: Stage) -> None:
-    """Nothing is left open, and the journal is in order."""
     assert not stage.pending("input", "turn-began", "speech", "card", "asked", "waiting")
     assert verify(stage.soul.journal).violations == []
 
@@ -151,7 +148,6 @@ async def test_where_slack_takes_nothing_no_half_is_left_and_the_thread_goes_on(
 
 @pytest.mark.parametrize("seen", shared([1, 2, 3, 4, 5, 6], 2))
 async def test_whoever_is_killed_between_two_forms_says_it_once(stage: Stage, seen: int) -> None:
-    """After so many refusals Slack is silent, and the daemon ends."""
     said = asyncio.Event()
     counted = 0
 

@@ -12,7 +12,6 @@ from tests.stories.test_approval import DONE, NEWS, asking
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 

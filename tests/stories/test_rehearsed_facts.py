@@ -18,7 +18,6 @@ WANTED = {
 
 
 async def last(stage: Stage, text: str, channel: str = ALICE, name: str = "alice") -> str:
-    """What people read last of the answer to this."""
     return (await stage.answers(channel, await stage.say(name, channel, text)))[-1]
 
 

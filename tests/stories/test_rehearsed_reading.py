@@ -22,7 +22,6 @@ PLAN = "The plan.\nThe ferry leaves at nine.\nIt has [two] “decks”."
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which nothing is queued: the script alone plays the model."""
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage

@@ -11,17 +11,14 @@ from tests.stories.test_open_thought import ALONE, OPEN, prompts
 
 
 def plans(stage: Stage) -> list[str]:
-    """How far each plan had come, in order."""
     return [entry.event.line() for entry in stage.entries("plan")]
 
 
 def branches(stage: Stage) -> list[str]:
-    """The ids of the branches, without that of their root."""
     return [entry.event.thread.partition(".")[2] for entry in stage.entries("thread-spawned")]
 
 
 async def spoken(stage: Stage, ts: str) -> list[str]:
-    """What it said in this thread, but for its card."""
     replies = await stage.client("alice").conversations_replies(channel=ALICE, ts=ts)
     own = [one for one in replies["messages"] if one["user"] == SOUL.user]
     return [one["text"] for one in own if one.get("blocks", [{}])[-1].get("type") != "context"]
@@ -58,7 +55,6 @@ async def test_it_counts_in_a_fan_out_and_adds_up(stage: Stage) -> None:
 
 @SOAK
 async def test_each_question_gets_a_tree_of_its_own(stage: Stage) -> None:
-    """In one thread, too: a name that is taken gets a number."""
     ts = await stage.say("alice", ALICE, "Compare tea and coffee.")
     await stage.say("alice", ALICE, "List the pros and cons of tea", ts)
     await stage.say("alice", ALICE, "Compare coffee with water", ts)
@@ -132,7 +128,6 @@ async def test_a_remark_changes_nothing_and_another_task_everything(
 
 @SOAK
 async def test_what_a_branch_did_not_find_is_said(stage: Stage) -> None:
-    """Its step is given up, and the answer says so."""
     stage.model.say(None, asks=OPEN)
     stage.model.refuse(asks=OPEN)
     stage.model.refuse(asks=ALONE)

@@ -19,7 +19,6 @@ POISON = "poison"
 
 
 async def conversation(turn: Turn) -> WorkingMemory:
-    """Fails over some messages; says one word to all others."""
     await turn.call("think", turn.memory, "fast")
     if any(POISON in entry.event.text for entry in turn.answers):
         raise LookupError(POISON)
@@ -28,7 +27,6 @@ async def conversation(turn: Turn) -> WorkingMemory:
 
 @pytest.fixture(name="failing")
 async def _failing(stage: Stage) -> str:
-    """A conversation whose turn has failed once; its root."""
     await stage.sleep()
     stage.processes = {"conversation": conversation}
     await stage.wake()

@@ -21,7 +21,6 @@ FILES = ("journal.db", "journal.db-wal", "journal.db-shm", "journal.index.db")
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A soul that has answered a first question, of which a copy is kept."""
     async with staged(tmp_path) as stage:
         await stage.wake()
         stage.model.say(reply("Answer one."))
@@ -31,7 +30,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def restore(stage: Stage) -> None:
-    """Stop the daemon, put the copy back, and start it again, as docs/RUNNING.md says."""
     await stage.sleep()
     lose(stage)
     for name in FILES:
@@ -43,13 +41,11 @@ async def restore(stage: Stage) -> None:
 
 
 def lose(stage: Stage) -> None:
-    """What the soul's app has not acked is never sent again: a life whose journal is gone had acked it."""
     with stage.world.workspace.db as db:
         db.execute("update delivery set acked = 0 where acked is null and app = ?", (SOUL.id,))
 
 
 async def plainly(stage: Stage, channel: str, root: str, text: str, **more: Any) -> str:
-    """The soul says something in this thread, as a life of it would whose journal is gone."""
     client = stage.client("alice")
     client.token = SOUL.bot_token
     said = await client.chat_postMessage(channel=channel, thread_ts=root, text=text, **more)
@@ -57,7 +53,6 @@ async def plainly(stage: Stage, channel: str, root: str, text: str, **more: Any)
 
 
 def heard(stage: Stage) -> list[tuple[str, str]]:
-    """What is remembered and not answered, and what is noted of it."""
     return [(entry.event.text, entry.event.note) for entry in stage.entries("heard")]
 
 
@@ -101,7 +96,6 @@ async def test_what_nobody_had_answered_is_answered_after_it(stage: Stage) -> No
 async def test_an_answer_that_names_what_it_answers_proves_nothing_of_what_stands_between(
     stage: Stage,
 ) -> None:
-    """Somebody asked while it was being written: an answer below says nothing of that."""
     await stage.sleep()
     root = await stage.post("alice", GENERAL, f"{ME} question two")
     between = await stage.post("bob", GENERAL, f"{ME} question three", root)
@@ -180,7 +174,6 @@ async def test_words_that_only_announce_an_answer_are_none(stage: Stage) -> None
 
 
 async def test_what_was_asked_while_a_known_answer_was_written_is_answered(stage: Stage) -> None:
-    """No restore, but a crash: that the answer stands below the question proves nothing."""
     go_on = asyncio.Event()
     stage.model.say(reply("Answer two."), until=go_on)
     root = await stage.post("alice", GENERAL, f"{ME} question two")

@@ -33,7 +33,6 @@ LATER = 6 * 60.0
 
 @pytest.fixture
 async def stage(dormant: Stage) -> Stage:
-    """Each of these stories wakes the soul as it wants it."""
     return dormant
 
 

@@ -13,7 +13,6 @@ from tests.stories.stage import ALICE, BOB, GENERAL, ME, PATIENCE, Stage, reply
 
 
 async def passing(stage: Stage, done: Callable[[], object]) -> None:
-    """Time goes on, minute by minute, until this is so."""
     async with asyncio.timeout(PATIENCE):
         while not done():
             await stage.clock.advance(61)

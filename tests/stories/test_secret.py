@@ -14,7 +14,6 @@ FOUND = "That is what I know."
 
 
 async def told_in_confidence(stage: Stage) -> None:
-    """Alice tells her secret in a direct message, and the soul makes a note of it."""
     await deciding(stage)
     answers(stage, turning(), choice(NOTE, "Respond"), reply("It stays with me."))
     await stage.say("alice", ALICE, SECRET)

@@ -8,14 +8,12 @@ from tests.stories.stage import ALICE, Stage, reply
 
 
 def marked(stage: Stage, said: str) -> str:
-    """An answer in the form that it is asked for."""
     tags = stage.tags
     sections = {"aside": "Private thoughts.", "say": said, "mood": "neutral"}
     return "\n".join(tags.wrapped(tag, text) for tag, text in sections.items())
 
 
 def system(stage: Stage) -> str:
-    """The system text of the last request."""
     return str(stage.model.requests[-1]["system"])
 
 

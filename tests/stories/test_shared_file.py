@@ -14,14 +14,12 @@ PLAN = b"%PDF-1.7\x00\xff the plan"
 
 
 async def share(stage: Stage, name: str, channel: str, text: str) -> None:
-    """Somebody says something with a file, and what comes of it is over."""
     client = stage.client(name)
     await client.files_upload_v2(filename="plan.pdf", content=PLAN, channel=channel, initial_comment=text)
     await stage.settled()
 
 
 def said(stage: Stage) -> Entry[Message]:
-    """The one message that came to the soul."""
     (entry,) = stage.entries("message")
     return entry
 
@@ -55,7 +53,6 @@ async def test_the_model_sees_the_name_and_nothing_else_of_it(stage: Stage) -> N
 
 
 async def test_where_a_file_may_be_known_is_told_by_its_entry(stage: Stage) -> None:
-    """As for the words beside it: what was shared in a public channel anywhere, what in a DM only there."""
     for _ in range(2):
         stage.model.say(reply("I see."))
     await share(stage, "alice", ALICE, "Look at this")

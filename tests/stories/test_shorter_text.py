@@ -32,7 +32,6 @@ async def woken(stage: Stage) -> None:
 
 
 async def broken_and_asked_again(stage: Stage, long: str) -> str:
-    """Alice was answered in several posts, which broke off; the second answer has not begun to come."""
     await woken(stage)
     stage.model.cut(f"<say>{long}", hush=True)
     stage.model.say(reply(BRIEF), until=asyncio.Event(), first=0)
@@ -167,7 +166,6 @@ async def test_a_second_answer_after_posts_that_grew_old_is_said_once(stage: Sta
 
 
 async def test_whoever_is_killed_before_a_shorter_answer_says_that_once(stage: Stage) -> None:
-    """The posts of the former life go, also those that it could not record as ended."""
     ts = await broken_and_asked_again(stage, PROSE)
     await stage.sleep()
     stage.model.say(reply(BRIEF))

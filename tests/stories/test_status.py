@@ -152,13 +152,11 @@ async def test_no_turn_waits_until_slack_has_taken_a_status(stage: Stage) -> Non
 
 
 def working(stage: Stage) -> int:
-    """How many signs of work stand in Slack."""
     statuses = stage.world.workspace.statuses
     return len(statuses.sessions()) + len(statuses.all())
 
 
 async def passing(stage: Stage, seconds: int) -> None:
-    """So much time goes by, and Slack answers what it is asked meanwhile."""
     for _ in range(30):
         await stage.clock.advance(seconds / 30)
         await stage.soul.worker.sweep()
@@ -166,7 +164,6 @@ async def passing(stage: Stage, seconds: int) -> None:
 
 
 async def asks(turn: Turn) -> WorkingMemory:
-    """It shows something, and asks."""
     turn.show("is wondering…")
     yes = Choice(label="Yes", value="yes")
     await turn.ask("may", Question(text="May I?", to=(turn.answers[0].author,), choices=(yes,)))
@@ -174,6 +171,5 @@ async def asks(turn: Turn) -> WorkingMemory:
 
 
 async def fails(turn: Turn) -> WorkingMemory:
-    """It shows something, and fails."""
     turn.show("is failing…")
     raise RuntimeError("always")

@@ -102,7 +102,6 @@ ways = pytest.mark.parametrize("way", [typed, later(signed), later(pressed)])
 
 
 async def closed_promptly(stage: Stage, way: Way, root: str) -> int:
-    """Someone says stop in this way: which request's connection that closed, in time."""
     began = time.process_time()
     await way(stage, root)
     await stage.until(lambda: stage.model.closed)

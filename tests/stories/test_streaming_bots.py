@@ -20,7 +20,6 @@ HARBOUR = "The harbour is called Oak Haven, and it freezes over in January."
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul sleeps; it has met Alice in #general, and Echo may call it."""
     async with staged(tmp_path) as stage:
         await stage.wake(owner_user_ids=frozenset({CAROL_HERSELF.id}), allowed_bots=frozenset({ECHO.user}))
         await stage.say("alice", ALICE, "Hello")
@@ -37,7 +36,6 @@ def echo(stage: Stage) -> AsyncWebClient:
 
 
 async def begun(stage: Stage, text: str, root: str) -> str:
-    """Echo begins to stream below this message; returns the ts."""
     stream = await echo(stage).chat_startStream(
         channel=GENERAL,
         thread_ts=root,

@@ -22,12 +22,10 @@ STORIES = 8
 
 
 def summed_up(stage: Stage, text: str | None = SUMMARY, until: asyncio.Event | None = None) -> None:
-    """What the model will say when it is asked for a summary."""
     stage.model.say(text, asks=ASKED, model=FAST, until=until)
 
 
 async def tell(stage: Stage, first: int = 1, last: int = STORIES, ts: str | None = None) -> str:
-    """Alice tells long stories, each answered; the thread's ts."""
     for n in range(first, last + 1):
         stage.model.say(reply(f"A fine story, number {n}."))
         said = await stage.say("alice", ALICE, f"Story {n}: {f'heron{n} ' * (LETTERS // 7)}", ts)
@@ -41,7 +39,6 @@ def summaries(stage: Stage) -> list[str]:
 
 
 def asked_for(stage: Stage) -> int:
-    """How often a summary was asked for."""
     return sum(ASKED in asked for asked in stage.asked())
 
 
@@ -161,7 +158,6 @@ async def test_nobody_can_pose_as_a_summary(stage: Stage) -> None:
 
 
 def conversation(*sizes: int) -> list[Memory]:
-    """Exchanges of so many characters; the answer to the nth has the seq 2n."""
     said = [
         [
             Memory(role="user", content="x" * (size - 10), seq=2 * n - 1),

@@ -38,12 +38,10 @@ OLD_STEPS = {
 
 
 def system(request: Mapping[str, Any]) -> str:
-    """The system text of a request."""
     return "\n\n".join(texts(request["system"]))
 
 
 def note(request: Mapping[str, Any]) -> str:
-    """The text that trails a request."""
     return texts(request["messages"][-1]["content"])[-1]
 
 
@@ -51,22 +49,18 @@ SUFFIX = re.compile(r"(?<=[a-z])-[a-z][0-9](?=>)")
 
 
 def bare(text: str) -> str:
-    """The text as it would be without the suffix of the installation in each tag."""
     return SUFFIX.sub("", text)
 
 
 def spoken(stage: Stage) -> list[dict[str, Any]]:
-    """What the model that speaks was sent."""
     return [request for request in stage.model.requests if request["model"] == SPEAK]
 
 
 def named(text: str) -> list[str]:
-    """The tags that a note names, in order."""
     return re.findall(r"<(\w+)>(?!:)", bare(text).partition("\n\nNobody")[0].partition("\n\nYou have")[0])
 
 
 def allowed(text: str) -> list[str]:
-    """The processes that a note allows."""
     [words] = re.findall(r"one word of: ([\w, ]+)\.", text)
     return str(words).split(", ")
 
@@ -211,7 +205,6 @@ async def test_a_greeting_says_what_becomes_of_it_where_nothing_else_is_to_be_sa
 
 
 def example(form: str) -> str:
-    """The answer that the form shows."""
     [shown] = re.findall(r"looks like this:\n\n(.*?)\n\n", form, re.S)
     return str(shown)
 
@@ -332,7 +325,6 @@ THIRD = re.compile(r"\b(Claudius|\$name\b(?! was not run|\*\*))")
 
 
 def test_every_text_speaks_to_the_soul_and_of_sections_by_their_tags() -> None:
-    """Of it in the third person speaks none, and none of a section by its place."""
     files = [*ROOT.glob("prompts/*.md"), *ROOT.glob("prompts/steps/*.md")]
     wrong = [
         path.name for path in files if THIRD.search(path.read_text()) or "next section" in path.read_text()

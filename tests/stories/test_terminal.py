@@ -26,7 +26,6 @@ QUESTION = "What is the magic number?"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world with a model, in which no soul lives."""
     async with staged(tmp_path) as stage:
         yield stage
 
@@ -152,7 +151,6 @@ async def test_its_journal_can_be_traced_and_keeps_the_rules(
 async def test_what_did_not_get_to_begin_is_begun(
     stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A full disk, or a kill, may leave a file with nothing in it."""
     place = tmp_path / "mine.db"
     place.touch()
     stage.model.say("FINAL(so)")

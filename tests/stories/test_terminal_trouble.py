@@ -16,7 +16,7 @@ from daemon import terminal
 from daemon.engine.reading import reading
 from daemon.kinds import SOUL_KINDS, ModelCall, ReadingEnded
 from tests.attention import PATIENCE, rest
-from tests.soak import later
+from tests.soak import later, shared
 from tests.stories.process import ended, start
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import cell
@@ -47,15 +47,12 @@ Read = Callable[..., Coroutine[Any, Any, int]]
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world with a model, in which no soul lives."""
     async with staged(tmp_path) as stage:
         yield stage
 
 
 @pytest.fixture
 def read(stage: Stage) -> Read:
-    """Reads the book, on the clock of the stage."""
-
     async def read(**more: object) -> int:
         return await terminal.read(settings(stage, **more), [book(stage)], QUESTION, clock=stage.clock)
 
@@ -63,7 +60,6 @@ def read(stage: Stage) -> Read:
 
 
 async def passing(stage: Stage, running: asyncio.Task[int], asked: int = 1) -> int:
-    """Once the model was asked so often, let time pass until it is over; returns its status."""
     await stage.until(lambda: len(stage.model.requests) >= asked)
     async with asyncio.timeout(PATIENCE):
         while not running.done():
@@ -73,12 +69,11 @@ async def passing(stage: Stage, running: asyncio.Task[int], asked: int = 1) -> i
 
 
 async def over(running: asyncio.Task[int]) -> int:
-    """It comes to its end, and no time passes; returns its status."""
     async with asyncio.timeout(PATIENCE):
         return await running
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", shared(FAULTS, 3))
 async def test_it_ends_at_once_where_an_owner_has_to_mend_something(
     stage: Stage, read: Read, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,7 +209,6 @@ async def test_an_outage_among_sub_calls_can_be_gone_on_after(
 async def test_a_model_that_hangs_is_waited_for_no_longer_than_the_reading_may_take(
     stage: Stage, read: Read, first: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before its first word, and in the middle of its answer."""
     never = asyncio.Event()
     for _ in range(2):
         stage.model.say("FINAL(so)", until=never, first=first)

@@ -15,7 +15,6 @@ SECRET = "They have no idea what they are asking."
 
 
 async def told(stage: Stage, *raws: str, chunk: int | None = None) -> list[str]:
-    """What people read when the model answers so."""
     for raw in raws:
         stage.model.say(raw, chunk=chunk)
     ts = await stage.say("alice", ALICE, "Well?")
@@ -124,7 +123,6 @@ async def test_prompts_only_grow_and_the_cache_is_read(stage: Stage) -> None:
 
 
 def lasts(message: dict[str, object]) -> str:
-    """A message without its trailing text and its cache marks."""
     blocks = message["content"]
     assert isinstance(blocks, list)
     texts = [block["text"] for block in blocks]

@@ -31,7 +31,6 @@ SHAPES = {
 
 
 def seen(stage: Stage) -> list[str]:
-    """What Slack was ever told that nobody should read: the states of all messages are made of that."""
     return [str(told) for _, told in stage.wire.calls if any(mark in str(told).lower() for mark in MARKS)]
 
 
@@ -76,7 +75,6 @@ async def test_an_answer_in_another_notation_says_its_speech_alone(stage: Stage,
 
 
 async def test_what_was_shown_before_it_proved_a_thought_is_replaced_at_once(stage: Stage) -> None:
-    """It could not be told from dialogue before its lone mark came."""
     thought = f"{SECRET} {SECRET} "
     raw = f"<say>{thought}{'x ' * 200}</think>Hello"
     more = asyncio.Event()

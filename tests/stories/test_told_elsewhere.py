@@ -25,16 +25,13 @@ class Place:
     public: bool = False
 
     def words(self, text: str) -> str:
-        """These words as one says them to the soul here."""
         return text if self.channel.startswith("D") else f"{ME} {text}"
 
     def secrets(self, person: str) -> tuple[str, str]:
-        """What this person says here and nowhere else, and what is noted of that."""
         return f"said by {person} in {self.name}", f"noted of {person} in {self.name}"
 
 
 async def places(stage: Stage) -> list[Place]:
-    """One of each kind."""
     alice, both = stage.client("alice"), ("alice", "bob")
     group = (await alice.conversations_open(users=f"{BOB_HIMSELF.id},{SOUL.user}"))["channel"]["id"]
     private = (await alice.conversations_create(name="cellar", is_private=True))["channel"]["id"]
@@ -50,12 +47,10 @@ async def places(stage: Stage) -> list[Place]:
 
 
 def told(everywhere: list[Place]) -> Iterator[tuple[Place, str]]:
-    """Each place, with each of its people."""
     return ((place, person) for place in everywhere for person in place.people)
 
 
 async def tell_all(stage: Stage, everywhere: list[Place]) -> None:
-    """Everybody tells something everywhere, and it is noted."""
     for place, person in told(everywhere):
         said, noted = place.secrets(person)
         stage.model.say(learning(f"I heard what was {said}."))
@@ -65,7 +60,6 @@ async def tell_all(stage: Stage, everywhere: list[Place]) -> None:
 
 
 async def known(stage: Stage, place: Place, person: str) -> str:
-    """All that is asked where this person says something new at the top of this place."""
     before = len(stage.model.requests)
     stage.model.say(reply("So?"))
     await stage.say(person, place.channel, place.words("What do you know?"))
@@ -75,7 +69,6 @@ async def known(stage: Stage, place: Place, person: str) -> str:
 
 
 def misplaced(asked: str, here: Place, everywhere: list[Place]) -> list[str]:
-    """What of elsewhere is in this prompt, and may not be."""
     secret = [(place, person) for place, person in told(everywhere) if place != here and not place.public]
     return [words for place, person in secret for words in place.secrets(person) if words in asked]
 

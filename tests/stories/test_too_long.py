@@ -33,12 +33,10 @@ async def stage(dormant: Stage) -> Stage:
 
 
 def sizes(stage: Stage) -> list[int]:
-    """How many tokens each request took, with its answer."""
     return [sum(one.tokens for one in pieces(body)) + body["max_tokens"] for body in stage.model.requests]
 
 
 def never_twice(stage: Stage) -> None:
-    """No request was sent again as it was."""
     sent = Counter(digest(request) for request in stage.model.requests)
     assert max(sent.values()) == 1
 
@@ -48,7 +46,6 @@ def shortened(stage: Stage) -> list[Any]:
 
 
 async def told(stage: Stage, n: int, ts: str | None = None, words: int = 700) -> str:
-    """Alice tells so many stories in a thread."""
     for number in range(1, n + 1):
         stage.model.say(reply(f"A fine story, number {number}."), asks="Answer in")
         said = await stage.say("alice", ALICE, f"Story {number}: {f'heron{number} ' * words}", ts)

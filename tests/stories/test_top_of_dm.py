@@ -14,7 +14,6 @@ DONE = "It is the new timetable."
 
 
 def roots(stage: Stage) -> int:
-    """How many conversations there are."""
     return len({entry.thread for entry in stage.entries("message")})
 
 

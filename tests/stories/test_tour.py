@@ -26,7 +26,6 @@ PLACES = {"": ALICE, "general": GENERAL}
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """What `python -m daemon` is without a key: the script, the sample files, and Alice for an owner."""
     async with staged(tmp_path) as stage:
         shutil.copytree(root() / SAMPLES / ACTIONS, stage.words / ACTIONS, dirs_exist_ok=True)
         await stage.wake(
@@ -36,30 +35,25 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def words(stop: Stop) -> str:
-    """What is said at this stop, as Slack's clients send it."""
     return stop.words.replace(f"@{SOUL.name}", ME)
 
 
 async def play(stage: Stage, id: str) -> list[str]:
-    """Alice says what this stop says; what the soul answered when all is over."""
     stop = TOUR[id]
     ts = await stage.say("alice", PLACES[stop.place], words(stop))
     return await stage.answers(PLACES[stop.place], ts)
 
 
 def chosen(stage: Stage) -> list[tuple[str, str]]:
-    """What its runs looked up, in order: where, and for which words."""
     actions = [entry.event for entry in stage.entries("action")]
     return [(action.name, action.args["query"]) for action in actions if "query" in action.args]
 
 
 def thoughts(stage: Stage) -> list[str]:
-    """What it wrote that nobody else reads."""
     return [entry.event.text for entry in stage.entries("model-call") if entry.event.name == "think"]
 
 
 def kept(stage: Stage) -> list[str]:
-    """What it wrote in its diary."""
     commands = [entry.event for entry in stage.entries("command")]
     return [command.args["text"] for command in commands if command.name == "diary.add"]
 

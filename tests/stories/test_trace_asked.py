@@ -37,7 +37,6 @@ SECRET = "What a dull question that is."
 
 
 def figures(calls: Sequence[Entry[ModelCall]]) -> str:
-    """How these calls stand in a trace."""
     tokens = sum(call.event.usage.total for call in calls)
     return f"Calls: {len(calls)}, {tokens:,} tokens, ${sum(call.event.cost for call in calls):.4f}."
 
@@ -103,7 +102,6 @@ async def test_a_trace_in_the_middle_of_a_run(stage: Stage) -> None:
 
 
 async def test_a_trace_counts_all_steps_of_open_thought_with_its_branches(stage: Stage) -> None:
-    """What went before it does not count, nor what was learned beside it."""
     stage.model.say(reply("Hello."))
     ts = await stage.say("alice", GENERAL, f"{ME} hello")
     before = stage.entries("model-call")

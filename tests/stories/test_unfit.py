@@ -15,7 +15,6 @@ from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 
 
 async def ended(stage: Stage) -> list[str]:
-    """Time goes on until nothing is open; how the turns since ended."""
     async with asyncio.timeout(PATIENCE):
         while stage.soul.journal.busy_threads() or stage.soul.worker.busy:
             await stage.clock.advance(1)
@@ -24,7 +23,6 @@ async def ended(stage: Stage) -> list[str]:
 
 
 def damage(stage: Stage, ts: str, body: dict[str, Any]) -> str:
-    """An input stands in the file that nobody can read; its thread."""
     thread = stage.entries("thread")[-1].thread
     row = (thread, "message", "U0ALICE0001", json.dumps(body), f"odd:{ts}", None, "[]", stage.clock.now())
     with closing(sqlite3.connect(stage.home / "journal.db", isolation_level=None)) as file:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout
 
 from tests.attention import PATIENCE, until
-from tests.soak import later
+from tests.soak import SOAK
 from tests.stories.process import Around, around, into, running
 from tests.stories.stage import reply
 from tests.stories.test_thoughts import MARKS, SHAPES
@@ -22,14 +22,11 @@ SPACES = 20_000
 
 @asynccontextmanager
 async def living(tmp_path: Path) -> AsyncIterator[tuple[Around, str]]:
-    """A world, and the address of a daemon that lives in it."""
     async with around(tmp_path) as place, running(tmp_path / "soul", **into(place.url)) as (_, soul):
         yield place, soul
 
 
 async def comes_to(place: Around, ts: str, *answers: str) -> None:
-    """Wait until the soul has said this and rests; no state of it that is seen meanwhile shows a thought."""
-
     def so_it_is() -> bool:
         said = place.texts(ts)
         assert not [text for text in said if any(mark in text.lower() for mark in MARKS)]
@@ -59,7 +56,8 @@ async def test_half_a_character_poisons_no_thread(tmp_path: Path) -> None:
         await comes_to(place, ts, "Oh \ufffd!", "Again.")
 
 
-@pytest.mark.parametrize("chunk", [later(1), 40])
+@SOAK
+@pytest.mark.parametrize("chunk", [1, 40])
 async def test_no_thought_is_ever_read(tmp_path: Path, chunk: int) -> None:
     async with living(tmp_path) as (place, _):
         for name, raw in SHAPES.items():

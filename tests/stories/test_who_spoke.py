@@ -32,14 +32,12 @@ class Row:
 
 
 async def page(stage: Stage, path: str) -> Any:
-    """What a route of the page answers."""
     async with stage.session.get(f"{stage.soul.url}/console/{path}") as answer:
         assert answer.status == 200
         return await answer.json()
 
 
 async def rows(stage: Stage, asked: str = "") -> list[Row]:
-    """Rows of Threads, the latest first."""
     told = await page(stage, f"threads?{asked}")
     return [
         Row(
@@ -52,12 +50,10 @@ async def rows(stage: Stage, asked: str = "") -> list[Row]:
 
 
 async def threads_of(stage: Stage) -> dict[str, int]:
-    """How many threads People counts for each."""
     return {one["name"]: one["threads"] for one in (await page(stage, "people"))["people"]}
 
 
 async def heard_above(stage: Stage, words: str = WALKS) -> str:
-    """Bob says something in a channel, to nobody; Alice calls the soul below it; the ts of her message."""
     await stage.until(lambda: not stage.soul.slack.catch_up.running)
     await stage.say("bob", GENERAL, words)
     stage.model.say(reply("At noon."))
@@ -104,7 +100,6 @@ async def test_who_goes_on_in_its_thread_spoke_to_it_and_who_turns_to_others_did
 
 
 async def last_of(stage: Stage, name: str) -> str:
-    """The ts of what was heard last of somebody."""
     heard = [one for one in stage.entries("heard") if one.event.name.casefold() == name]
     return str(heard[-1].event.ts)
 
@@ -153,7 +148,6 @@ OLD = '- Sven said: “I like long walks”\n- Alice said: “I like tea”\n- G
 
 
 async def old_notes(stage: Stage, text: str) -> None:
-    """Alice has spoken in her DM, and this was noted about her there."""
     stage.model.say(reply("Good morning."))
     await stage.say("alice", ALICE, "Good morning!")
     thread = stage.entries("message")[-1].thread

@@ -102,7 +102,6 @@ async def test_who_was_forgotten_is_heard_again_at_once(stage: Stage) -> None:
 
 
 async def test_a_reminder_can_be_stopped_as_soon_as_it_comes(stage: Stage) -> None:
-    """It is dated by our clock, a stop by Slack's."""
     stage.clock.set_ahead(60)
     await deciding(stage)
     answers(stage, turning(), choice(SCHEDULE, "Respond"), reply("I will be back."))

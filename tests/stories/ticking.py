@@ -93,7 +93,6 @@ def _shown(stage: Stage) -> Iterator[Shown]:
 
 
 def _text(content: str | list[dict[str, Any]]) -> str:
-    """The text of a request's system or of one of its messages."""
     if isinstance(content, str):
         return content
     return "\n".join(block["text"] for block in content if block["type"] == "text")

@@ -124,7 +124,6 @@ def at_a_bound(journal: Reading) -> frozenset[str]:
 
 
 def _messages(journal: Reading, executions: Set[str]) -> frozenset[str]:
-    """What these executions took up, and what they looked at."""
     ends = [end for end in journal.kind(TurnEnded) if _execution(journal, end) in executions]
     paths = tuple(f"{one}/" for one in executions)
     looks = [look for look in journal.kind(Received) if look.key.startswith(paths)]
@@ -162,12 +161,10 @@ def _check_heard(journal: Reading, said: Sequence[Shown], scenario: Scenario) ->
 
 
 def _half_said(journal: Reading) -> frozenset[str]:
-    """The messages that stand as they were when a kill cut them off."""
     return frozenset(one.event.ts for one in journal.kind(Spoken) if one.event.text == HALF_SAID)
 
 
 def _with_halves(journal: Reading, said: Sequence[Shown]) -> Sequence[Shown]:
-    """Each of them as one that broke off, also where Slack took no last sign of it."""
     half = _half_said(journal)
     return [
         replace(one, text=one.text.removesuffix(HALF) + HALF)
@@ -178,7 +175,6 @@ def _with_halves(journal: Reading, said: Sequence[Shown]) -> Sequence[Shown]:
 
 
 def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
-    """What stands in Slack is what the journal says was spoken: each message once, word for word."""
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
     answers = dict(_settled(journal))
     spoken = [
@@ -191,7 +187,6 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
 
 
 def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
-    """The last message of each question with buttons that was answered, and what was added to it."""
     for answered in journal.kind(Answered):
         asked: Entry[Asked] = journal.at(answered.event.asked)
         if asked.event.choices:
@@ -199,7 +194,6 @@ def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
 
 
 def _check_questions(journal: Reading, said: Sequence[Shown], scenario: Scenario) -> None:
-    """Each is put once, and where none waits for an answer nothing can be pressed."""
     buttons = [message.text for message in said if message.buttons]
     assert not buttons, f"still to be pressed: {buttons}"
     asked = Counter(entry.event.text for entry in journal.kind(Asked) if entry.event.text)
@@ -209,7 +203,6 @@ def _check_questions(journal: Reading, said: Sequence[Shown], scenario: Scenario
 
 
 def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
-    """What a body asks under one name begins with what it asked before: only what trails it changes."""
     blocks = {call["saw"]: call["blocks"] for call in asked}
     before: dict[tuple[str, ...], list[str]] = {}
     for call in journal.kind(ModelCall):
@@ -226,7 +219,6 @@ def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
 
 
 def _check_ending(said: Sequence[Shown], scenario: Scenario) -> None:
-    """What the soul said, in Slack's order, is one of the ways in which this scenario may end."""
     texts = [message.text for message in said if message.user == SOUL.user]
     ends = (zip_longest(texts, ending, fillvalue="\0") for ending in scenario.endings)
     fits = any(all(text.startswith(begins) for text, begins in pairs) for pairs in ends)
@@ -242,7 +234,6 @@ def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
 
 
 def _check_order(journal: Reading) -> None:
-    """Turns of a thread never overlap, and what the soul says stands in the order of its turns."""
     turns: defaultdict[str, list[Entry[Any]]] = defaultdict(list)
     for entry in journal.kind(TurnBegan, TurnEnded):
         turns[entry.thread].append(entry)
@@ -255,17 +246,11 @@ def _check_order(journal: Reading) -> None:
 
 
 def _also(text: str, scenario: Scenario) -> bool:
-    """Does it answer one of these lines, after what waits in other conversations of its DM?"""
     lines = [told.removeprefix(SAID) for told in scenario.told if told.startswith(SAID)]
     return text.startswith(SAID) and text.endswith(tuple(f", {line}" for line in lines))
 
 
 def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[str]) -> None:
-    """In its thread, each line is answered once, after it was said; those of one answer in Slack's order.
-
-    In a storm what comes during a run, also one that another conversation of its DM wants, or while no
-    model can be reached, is heard as it comes.
-    """
     for began in {message.root for message in said}:
         talk = [message for message in said if message.root == began]
         answers = [message for message in talk if message.user == SOUL.user]
@@ -288,7 +273,6 @@ def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[st
 
 
 def _answered(line: Shown, answers: Sequence[Shown], lost: bool) -> tuple[int, int] | None:
-    """Which answer this line has, and where in it; one that was given up may have none, or one more."""
     text = line.text.removeprefix(ME).strip()
     named = [n for n, one in enumerate(answers) if text in one.text and not one.text.endswith(HALF)]
     if lost and not named:

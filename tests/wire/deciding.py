@@ -67,7 +67,6 @@ def planning(plan_for: Callable[[Body], Sequence[object]]) -> Callable[[Body], s
 
 
 def _names(section: str, note: str) -> bool:
-    """Does this note ask for this section, whatever the suffix of its tag?"""
     return bool(re.search(rf"<{section}(?:-\w+)?>", note))
 
 
@@ -88,7 +87,6 @@ def said(body: Body) -> list[str]:
 
 
 def _unanswered(body: Body) -> list[str]:
-    """What was said, and is in no answer yet."""
     answers = "\n".join(_texts(body, "assistant"))
     return [words for words in said(body) if words.removeprefix(ME).strip() not in answers]
 

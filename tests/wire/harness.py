@@ -37,7 +37,6 @@ def boundaries(name: str) -> Sequence[Boundary]:
 
 
 def _killed(case: Case[Boundary]) -> str | None:
-    """SIGKILL there, then another life. Returns what went wrong."""
     scenario = SCENARIOS[case.scenario]
     with home_for(case.scenario) as (home, page):
         mark = Mark(home, case.at)
@@ -53,7 +52,6 @@ def _killed(case: Case[Boundary]) -> str | None:
 
 
 def _stopped(case: Case[Boundary]) -> str | None:
-    """SIGSTOP there, the lock deleted, a second daemon takes over; then the first one wakes up again."""
     scenario = SCENARIOS[case.scenario]
     with home_for(case.scenario) as (home, page):
         mark = Mark(home, case.at, signal.SIGSTOP)
@@ -74,7 +72,6 @@ def _stopped(case: Case[Boundary]) -> str | None:
 
 
 def _left(home: Path) -> bool:
-    """Did a daemon commit something as it woke that the other one, which owns the thread, would take up?"""
     with reading(home / "journal.db", SOUL_KINDS) as journal:
         return bool(journal.pending(Input))
 

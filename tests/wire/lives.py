@@ -106,7 +106,6 @@ async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
 
 
 async def _to_the_end(page: Board, scenario: Scenario, awoken: Awake, session: ClientSession) -> None:
-    """Until the scenario is told and there is nothing left to do."""
     over, clock = False, SwiftClock(page)
     while not over:
         at = page.phase
@@ -118,7 +117,6 @@ async def _to_the_end(page: Board, scenario: Scenario, awoken: Awake, session: C
 
 
 async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
-    """Everything that was said is known, and then no thread that is ours has anything to do."""
     if _busy(awoken, clock):
         return False
     async with session.get("/scenario") as answer:
@@ -131,7 +129,6 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
 
 
 def _waits(awoken: Awake) -> bool:
-    """Does somebody wait for the model? Where it is there again, they are at rest when they are answered."""
     waits = awoken.journal.pending(Outage)
     return any(not awoken.worker.lost(waiting.thread) for waiting in waits)
 

@@ -90,7 +90,6 @@ def marked(mark: Mark) -> type[Writer]:
             return results
 
         def _name(self, append: Append) -> str:
-            """The n-th entry of its kind in this life; one that comes again has the same name."""
             names = self.__dict__.setdefault("_names", {})
             kind, key = append.row.kind, append.row.key
             number = 1 + sum(name.startswith(f"{kind}#") for name in names.values())

@@ -98,7 +98,6 @@ class Life:
         self.count += 1
 
     def _begun(self) -> int:
-        """A process that is not told to end before it listens: until then the signal waits."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             return fork(self._live, FOREVER)
@@ -123,7 +122,6 @@ class Life:
 
 
 async def _live(page: Board, home: Path, scenario: Scenario) -> None:
-    """Until it is told to end."""
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -159,7 +157,6 @@ class Month:
             self.problem = self.problem or (f"exit {status}" if status else verdict(home, scenario) or "")
 
     def _lived(self, life: Life, home: Path, page: Board) -> Iterator[Day]:
-        """Until all days are over; on some of them the daemon ends, and begins again."""
         noons = [today[len(today) // 2] for today in days_of(len(self._scenario.lines))]
         noon, before = 0, 0
         lives, cpu = life.count, life.cpu
@@ -193,7 +190,6 @@ class Month:
 
 
 def _rested(home: Path) -> str:
-    """Wait until nothing is left to do; or what is."""
     until = time.monotonic() + ENDS
     while True:
         with reading(home / "journal.db", SOUL_KINDS) as journal:
@@ -204,7 +200,6 @@ def _rested(home: Path) -> str:
 
 
 def _grown(days: Sequence[Day]) -> str:
-    """What it was in the first quiet days, and in the last ones."""
     quiet = [day for day in days if day.quiet and day.cpu]
     if len(quiet) < 2 * FEW:
         return "too short to tell what grows"

@@ -112,7 +112,6 @@ class MonthWorld(Outside):
             self.page.moved += max(began + DAY - self.clock.now(), 0.0)
 
     async def _live(self, today: range, what: str) -> str:
-        """A day, until all lines of it are answered; or those that are not."""
         going = list[asyncio.Task[None]]()
         try:
             async with asyncio.timeout(None) as patience:
@@ -137,7 +136,6 @@ class MonthWorld(Outside):
             await self._answered.wait()
 
     async def _go_wrong(self, what: str) -> None:
-        """Somebody is away, and there again after a while."""
         if what == NO_MODEL:
             self.model.faults.switch("overloaded", True, chance=1.0)
         else:
@@ -158,7 +156,6 @@ class MonthWorld(Outside):
         return answer
 
     def _note(self, said: Message) -> None:
-        """Whoever is named in what was said in their thread has been answered, as soon as it is whole."""
         if said.streaming is not None:
             return
         for number in map(int, NUMBER.findall(json.dumps(said.body))):

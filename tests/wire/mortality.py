@@ -97,7 +97,6 @@ def told(scenario: Scenario, kills: Sequence[float] = (), speed: float = 1.0) ->
 
 
 def _cut_short(pid: int, seconds: float) -> int:
-    """Kill it after so long; its exit status, which is another one where it ended before."""
     time.sleep(seconds)
     os.kill(pid, signal.SIGKILL)
     return ended(pid)

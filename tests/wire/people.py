@@ -73,7 +73,6 @@ class People:
         return post(self._space, channel, caller, {"text": line.text}, root).ts
 
     def _post_in_pieces(self, channel: Channel, text: str, root: int | None) -> str:
-        """Echo shows the first half, then all of it."""
         piece = post(self._space, channel, CALLERS[ECHO.bot_token], {"text": text[: len(text) // 2]}, root)
         before = message_json(self._space.db, piece)
         body = {**piece.body, "text": text, "edited": {"user": ECHO.user, "ts": ts_of(self._space.mint())}}
@@ -81,7 +80,6 @@ class People:
         return piece.ts
 
     def _press(self, line: Line) -> str:
-        """The button that was offered last."""
         mine = [ts for channel, ts, label in self.offers() if (channel, label) == (line.channel, line.text)]
         return self.press(line.channel, mine[-1], line.text, line.who)
 

@@ -53,7 +53,6 @@ def test_each_scenario_is_told_in_one_way_at_least() -> None:
 
 @SOAK
 def test_any_boundary_of_a_conversation_may_be_the_last() -> None:
-    """Killed before and after commits and effects of a streamed turn; stopped while another takes over."""
     some = cases("dm")[::EACH]
     print(f"dm: {len(boundaries('dm'))} boundaries, {len(some)} cases")
     assert problems(some, outcome) == {}
@@ -61,7 +60,6 @@ def test_any_boundary_of_a_conversation_may_be_the_last() -> None:
 
 @SOAK
 def test_any_boundary_of_a_run_may_be_the_last() -> None:
-    """Three rounds, two actions in one choice: no recorded call is paid again, and people read one answer."""
     some = kills("decides")[::EACH]
     print(f"decides: {len(boundaries('decides'))} boundaries, {len(some)} cases")
     assert problems(some, outcome) == {}
@@ -70,7 +68,6 @@ def test_any_boundary_of_a_run_may_be_the_last() -> None:
 @SOAK
 @pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(SCENARIOS.keys() - {"dm", "decides"}))))
 def test_each_step_of_each_scenario_may_be_the_last(number: int, name: str) -> None:
-    """In each scenario somewhere else."""
     covered = covering(name)
     some = covered[7 * number % min(EACH, len(covered)) :: EACH]
     print(f"{name}: {len(boundaries(name))} boundaries, {len(some)} cases")

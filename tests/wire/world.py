@@ -101,7 +101,6 @@ class Outside:
         return answer
 
     def _refusal(self, name: str) -> web.Response | None:
-        """What goes wrong in this scenario, if this does."""
         if name == MODEL and self.page.phase in self.scenario.away and self.scenario.penniless:
             return web.json_response(error("invalid_request_error", NO_CREDIT, "req_away"), status=400)
         if name == MODEL and self.page.phase in self.scenario.away:
@@ -116,7 +115,6 @@ class Outside:
         return web.Response(text="done")
 
     def _rest(self) -> None:
-        """The answer to this call rests where something is said meanwhile."""
         lines = self.people.left(self._now)
         if not lines:
             return
@@ -132,7 +130,6 @@ class Outside:
         return line.phase == self.page.phase and 0 < line.during <= self._met[MODEL]
 
     async def _known(self, until: float, *, whatever: bool) -> None:
-        """Until the daemon knows all that was said, or so long whatever it knows."""
         courier = self.world.workspace.courier
         while (whatever or courier.counts(SOUL.id)["unacked"]) and self.clock.now() < until:
             await self.clock.sleep(LOOK)
