@@ -16,6 +16,21 @@ async def late(stage: Stage, seconds: float) -> None:
     await stage.settled()
 
 
+async def test_an_outage_is_told_once_and_the_message_answered_later(stage: Stage) -> None:
+    ts = await stage.say("alice", ALICE, "Hello")
+    for _ in range(3):
+        stage.model.fail(429, "rate_limit_error", wait=60)
+    await stage.say("alice", ALICE, "Are you there?", ts)
+    for minutes in (1, 5):
+        await late(stage, minutes * 60)
+    assert [text[: len(AWAY)] for text in await stage.answers(ALICE, ts)][1:] == [AWAY]
+    assert len(stage.model.requests) == 4
+    stage.model.say(reply("Yes, I am."))
+    await late(stage, 30 * 60)
+    assert (await stage.answers(ALICE, ts))[-1] == "Yes, I am."
+    assert not stage.pending("waiting", "outage", "input")
+
+
 async def test_a_message_during_an_outage_is_answered_with_the_one_before(stage: Stage) -> None:
     ts = await stage.say("alice", ALICE, "Hello")
     stage.model.fail(429, "rate_limit_error", wait=60)
