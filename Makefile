@@ -29,6 +29,7 @@ soak: $(DEV)    ## every test in all its cases, properties and the gate at rando
 	@$(PY) -m tests.inner.fuzz 100000
 	@$(PY) -m tests.engine.soak
 	@$(PY) -m tests.core.soak
+	@$(PY) -m tests.mutants
 	@$(PY) -m tests.wire
 	@$(PY) -m tests.wire.mortality
 	@$(PY) -m tests.wire.storm --seconds $(SECONDS)

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from rehearsal.people import ALICE, SOUL
 from tests.console.browser import IN_A_BROWSER, Browsing
-from tests.core.mutants import copied
+from tests.project_copy import copied
 from tests.source import ROOT
 from tests.stories.process import address_in, ready, variables
 

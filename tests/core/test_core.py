@@ -20,10 +20,10 @@ from daemon.kinds import SOUL_KINDS
 from tests.cases import Case, problems, replay
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
-from tests.core.mutants import ALL
 from tests.core.outside import PhaseClock
 from tests.core.scenarios import SCENARIOS
 from tests.core.waiting import WAITING
+from tests.mutants.tables import ALL
 from tests.soak import SOAK, but, later
 
 FIRST, LAST = 16, 21
@@ -37,7 +37,7 @@ READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped", *SHOWN})  # its 
 LONG = {"burst", "poison", "long-outage", *AT_RANDOM}
 LIVING = [name for name in SCENARIOS if name.startswith("inner-life")]
 QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
-SHOWN_BY_KILLS = {one.shown_by.removesuffix("/kills") for one in ALL if one.shown_by.endswith("/kills")}
+SHOWN_BY_KILLS = {one.check.removesuffix("/kills") for one in ALL if one.check.endswith("/kills")}
 OTHERWISE = {name for name, scenario in SCENARIOS.items() if scenario.changes or scenario.restarts}
 """What the owner edits after a kill, or is other code then."""
 KILLED = {"half-said-and-stopped", "killed-half-said", "inner-life-alone", *SHOWN_BY_KILLS, *OTHERWISE} - {

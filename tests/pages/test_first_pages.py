@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests import texts
-from tests.core.mutants import copied
 from tests.pages.following import Command, follow, printed
+from tests.project_copy import copied
 from tests.source import ROOT
 
 PAGES = {

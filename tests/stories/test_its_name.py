@@ -20,7 +20,7 @@ from daemon.console.token_file import read
 from rehearsal.people import ALICE, BOB, SOUL
 from rehearsal.tour import stops
 from tests.attention import PATIENCE
-from tests.core.mutants import copied
+from tests.project_copy import copied
 from tests.soak import SOAK
 from tests.source import ROOT
 from tests.stories.process import address_in, ready, variables

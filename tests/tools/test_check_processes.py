@@ -12,8 +12,8 @@ import pytest
 from daemon.doctor.check import Written, check
 from daemon.process import MentalProcess
 from daemon.processes import PROCESSES, found
-from tests.core.mutants import copied as project_copied
 from tests.pages.following import Command, printed
+from tests.project_copy import copied as project_copied
 from tests.soak import SOAK
 from tests.source import ROOT
 from tests.texts import copied

@@ -1,0 +1,165 @@
+"""Rules by which forgotten words are gone from wherever they were copied to."""
+
+from __future__ import annotations
+
+from daemon.console.event_stream import Events
+from daemon.engine.at_hand import AtHand
+from daemon.engine.event import Kinds
+from daemon.engine.journal import Journal
+from daemon.engine.keys import renamed
+from daemon.engine.overwriting import _without_names, executions_of, finish, unhash
+from daemon.engine.store import Store, delete_database
+from daemon.inner.process_folder import end_and_remove
+from daemon.inner.process_log import ProcessLog
+from daemon.kinds.thoughts import ModelCall
+from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.projection import Projection
+from daemon.slack.inbox import Inbox
+from daemon.soul.dms import DMs, _read_on
+from daemon.soul.past import Pasts
+from tests.console.test_pages import test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it
+from tests.console.test_slow_readers import test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent
+from tests.engine.test_erasing import test_the_words_are_gone_and_all_else_stays
+from tests.engine.test_unhashing import (
+    test_a_copy_of_the_same_hash_goes_with_it,
+    test_a_key_that_is_told_elsewhere_holds_none_of_it,
+    test_a_kill_at_any_boundary_leaves_none,
+    test_no_hash_of_what_was_said_is_left_in_any_file,
+)
+from tests.inner.test_process_log import test_a_branch_that_is_forgotten_is_in_the_log_no_more
+from tests.inner.test_supervisor_dies import (
+    test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_supervises_it,
+)
+from tests.knowledge.test_journal_index import (
+    test_an_index_from_before_it_was_forgotten_is_not_looked_at,
+    test_no_byte_of_what_is_forgotten_is_left_in_it,
+)
+from tests.knowledge.test_projection_of_then import test_what_was_forgotten_is_read_anew
+from tests.mutants.mutant import Case, Mutant
+from tests.mutants.places import call_of, condition, type_of, value_of
+from tests.soul.test_past import test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it
+from tests.stories.test_forgetting import test_nor_does_what_comes_late
+from tests.stories.test_forgetting_dm import (
+    test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations,
+)
+from tests.stories.test_long_prompts import (
+    test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others,
+)
+from tests.test_kinds import test_a_request_hash_goes_also_where_the_call_stays
+
+FORGETTING = (
+    Mutant(
+        "what was forgotten is not taken when it comes late",
+        Inbox._judge,
+        condition().never(),
+        test_nor_does_what_comes_late,
+    ),
+    Mutant(
+        "a fold begins anew where words were forgotten",
+        Projection._heed,
+        value_of("forgotten").never(),
+        test_what_was_forgotten_is_read_anew,
+    ),
+    Mutant(
+        "a past that is folded in pieces holds nothing that was forgotten meanwhile",
+        Pasts._pieces,
+        condition().never(),
+        test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it,
+    ),
+    Mutant(
+        "what was forgotten while a page was read does not stand on it",
+        Journal.apart,
+        condition(2).always(),
+        test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it,
+    ),
+    Mutant(
+        "what was forgotten while a reader took its time is not sent",
+        Events.follow,
+        condition(3).never(),
+        test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent,
+    ),
+    Mutant(
+        "what is forgotten goes out of what is kept beside the journal, too",
+        Store.scrub,
+        call_of(delete_database).removed(),
+        test_no_byte_of_what_is_forgotten_is_left_in_it,
+    ),
+    Mutant(
+        "an index from before words were forgotten is not looked at",
+        JournalIndex._kept,
+        condition(2).part(1).only(1),
+        test_an_index_from_before_it_was_forgotten_is_not_looked_at,
+    ),
+    Mutant(
+        "what is forgotten is found in the calls that begin with it",
+        ModelCall,
+        type_of("stretches").becomes("tuple[int, ...]"),
+        test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others,
+    ),
+    Mutant(
+        "inner life: what runs for somebody who is forgotten is ended",
+        end_and_remove,
+        condition().never(),
+        test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_supervises_it,
+    ),
+    Mutant(
+        "inner life: a branch that was forgotten runs no more",
+        ProcessLog._take,
+        condition().part(2).dropped(),
+        test_a_branch_that_is_forgotten_is_in_the_log_no_more,
+    ),
+    Mutant(
+        "what a DM has at hand is made anew when any of it is forgotten",
+        DMs._clear,
+        value_of("_at_hand").becomes("getattr(self, '_at_hand', {})"),
+        test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations,
+    ),
+    Mutant(
+        "a sum of a DM that is forgotten stands for nothing any more",
+        _read_on,
+        condition(4).part(2).dropped(),
+        test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations,
+    ),
+    Mutant(
+        "at hand: what was forgotten is not",
+        AtHand.add,
+        call_of(list.clear).removed(),
+        test_the_words_are_gone_and_all_else_stays,
+    ),
+    Mutant(
+        "forgetting: fingerprints go with the words",
+        unhash,
+        call_of(Kinds.unhash).only(2),
+        test_no_hash_of_what_was_said_is_left_in_any_file,
+    ),
+    Mutant(
+        "forgetting: names that are made of content go with the words",
+        unhash,
+        call_of(renamed).only(1),
+        test_no_hash_of_what_was_said_is_left_in_any_file,
+    ),
+    Mutant(
+        "forgetting: such a name goes also where a key is told",
+        unhash,
+        call_of(_without_names).only(1),
+        test_a_key_that_is_told_elsewhere_holds_none_of_it,
+    ),
+    Mutant(
+        "forgetting: the hashes of an execution go that recorded some of the words",
+        executions_of,
+        condition().never(),
+        test_a_copy_of_the_same_hash_goes_with_it,
+    ),
+    Mutant(
+        "forgetting: a later life clears the hashes, too",
+        finish,
+        call_of(unhash).removed(),
+        Case(test_a_kill_at_any_boundary_leaves_none, "3-"),
+    ),
+    Mutant(
+        "forgetting: a request hash goes with the words",
+        ModelCall,
+        value_of("hashes").removed(),
+        test_a_request_hash_goes_also_where_the_call_stays,
+    ),
+)

@@ -1,0 +1,162 @@
+"""Rules by which calls to models stay within the limits of a turn, a thread, a person and a day."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from dataclasses import replace
+
+from daemon.actions.run import Run
+from daemon.ism import _Run
+from daemon.mind.asking_model import openly
+from daemon.mind.chooser import Chooser
+from daemon.mind.pipeline import converse
+from daemon.mind.recursion import Recursion
+from daemon.process import Turn
+from daemon.processes.deliberation import _Round
+from daemon.soul.budget import Budget, Day
+from daemon.soul.gauge import Gauge
+from daemon.soul.ledger import Ledger
+from daemon.soul.spent import by_execution, lifts
+from tests.mutants.mutant import Case, Mutant
+from tests.mutants.places import call_of, condition, nth, value_of
+from tests.processes.test_own_process import test_at_a_limit_an_owner_is_asked
+from tests.soul.test_budget import test_what_is_in_flight_is_waited_for_and_counts
+from tests.soul.test_ledger import (
+    test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
+    test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for,
+)
+from tests.soul.test_limits import (
+    test_a_thread_counts_what_it_does_since_a_person_spoke,
+    test_each_bound_holds_where_it_is_reached_and_not_before,
+    test_what_a_former_owner_allowed_is_allowed_no_longer,
+    test_what_was_allowed_before_a_restart_is_allowed_once,
+)
+from tests.stories.test_bounded import test_without_an_owner_it_says_so_and_offers_nothing
+from tests.stories.test_limits import test_why_a_run_ends
+from tests.stories.test_open_thought import (
+    test_at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on,
+    test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once,
+)
+from tests.stories.test_reading_bounds import (
+    test_out_of_rounds_it_says_what_it_knows,
+    test_without_a_bound_of_dollars_it_may_cost_what_it_costs,
+)
+from tests.stories.test_wrong_clock import test_a_day_that_was_ahead_spends_nothing_of_today
+
+MONEY = (
+    Mutant(
+        "what is in flight counts against the budget",
+        Budget.reserved,
+        value_of("held", 2).becomes("0.0"),
+        test_what_is_in_flight_is_waited_for_and_counts,
+    ),
+    Mutant(
+        "limits are asked before each step",
+        openly,
+        call_of(Turn.limit).becomes("None"),
+        Case(test_at_a_limit_an_owner_is_asked, "Continue-summarize"),
+    ),
+    Mutant(
+        "limits are asked before each choice of a run",
+        _Run.choose,
+        call_of(Chooser.bound).becomes("None"),
+        Case(test_why_a_run_ends, "calls"),
+    ),
+    Mutant(
+        "limits are asked before each call of a pipeline",
+        converse,
+        call_of(Turn.limit).becomes("None"),
+        test_without_an_owner_it_says_so_and_offers_nothing,
+    ),
+    Mutant(
+        "without an owner nobody is asked to let it go on",
+        Run.goes_on,
+        condition(3).part(4).dropped(),
+        Case(test_why_a_run_ends, "loops"),
+    ),
+    Mutant(
+        "a consent resets the count of a turn",
+        by_execution,
+        condition().never(),
+        Case(test_each_bound_holds_where_it_is_reached_and_not_before, "turn-limits0-calls"),
+    ),
+    Mutant(
+        "a consent resets the count of a thread",
+        Gauge.tree,
+        condition(2).part(1).dropped(),
+        Case(test_each_bound_holds_where_it_is_reached_and_not_before, "thread-limits0-calls"),
+    ),
+    Mutant(
+        "a consent resets the count of a person",
+        Day.after,
+        nth(ast.MatchValue, 2).part(1).becomes("'nobody'"),
+        Case(test_each_bound_holds_where_it_is_reached_and_not_before, "person-limits0-calls"),
+    ),
+    Mutant(
+        "a former owner's consent is worth nothing",
+        lifts,
+        condition(2).part(2).dropped(),
+        Case(test_what_a_former_owner_allowed_is_allowed_no_longer, "thread"),
+    ),
+    Mutant(
+        "a person's word begins the count of a thread anew",
+        Gauge.tree,
+        condition(2).part(2).dropped(),
+        test_a_thread_counts_what_it_does_since_a_person_spoke,
+    ),
+    Mutant(
+        "a day counts what was spent on it, and nothing of the future",
+        Day.after,
+        condition().part(1).becomes("self.began <= entry.at"),
+        test_a_day_that_was_ahead_spends_nothing_of_today,
+    ),
+    Mutant(
+        "a consent from before a restart counts once",
+        lifts,
+        condition().part(2).dropped(),
+        Case(test_what_was_allowed_before_a_restart_is_allowed_once, "turn"),
+    ),
+    Mutant(
+        "reading: calls on their way count",
+        Ledger.reached,
+        condition().part(1).only(1),
+        test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
+    ),
+    Mutant(
+        "reading: what is on its way is waited for where it alone stands in the way",
+        Ledger.reserved,
+        condition().never(),
+        test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for,
+    ),
+    Mutant(
+        "reading: so many calls are on their way at once",
+        Ledger.__init__,
+        call_of(asyncio.Semaphore).part(1).becomes("1000"),
+        test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
+    ),
+    Mutant(
+        "reading: no bound of dollars is no bound",
+        Ledger._left,
+        condition().never(),
+        test_without_a_bound_of_dollars_it_may_cost_what_it_costs,
+    ),
+    Mutant(
+        "open thought: calls on their way count",
+        Gauge.in_the_open,
+        call_of(replace).only(1),
+        test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once,
+    ),
+    Mutant(
+        "open thought: calls to itself are bounded",
+        _Round._go_on,
+        condition().always(),
+        test_at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on,
+    ),
+    Mutant(
+        "reading: rounds are bounded",
+        Recursion._bound,
+        condition().never(),
+        test_out_of_rounds_it_says_what_it_knows,
+    ),
+)

@@ -1,0 +1,111 @@
+"""Rules by which one worker at a time owns a thread, and a turn that fails again and again is given up."""
+
+from __future__ import annotations
+
+import fcntl
+
+from daemon.engine.answers import Answers
+from daemon.engine.attempts import is_hopeless
+from daemon.engine.durable_steps import Steps
+from daemon.engine.execution import Execution
+from daemon.engine.journal import Journal
+from daemon.engine.lock import _taken
+from daemon.engine.suspects import Suspects
+from daemon.engine.turns import Turns
+from daemon.engine.worker import Worker
+from daemon.engine.writer import Fence, Writer
+from daemon.soul.voice import Voice
+from tests.engine.test_failing import test_code_that_swallows_the_end_of_its_turn_does_not_go_on
+from tests.engine.test_kills import test_an_execution_that_runs_again_after_each_step_comes_to_the_same
+from tests.engine.test_leases import (
+    test_a_turn_is_not_begun_beside_that_of_another_worker,
+    test_a_turn_that_another_worker_has_ended_is_not_resumed,
+    test_an_attempt_that_was_overtaken_does_nothing_in_the_world,
+    test_an_attempt_that_was_overtaken_writes_nothing,
+)
+from tests.engine.test_suspects import test_two_poisons_are_given_up_alone
+from tests.mutants.mutant import Case, Mutant
+from tests.mutants.places import call_of, condition, value_of
+from tests.stories.test_attempts import test_a_turn_that_another_daemon_has_taken_over_claims_nothing
+from tests.stories.test_process import test_a_second_daemon_on_the_same_journal_is_refused
+
+ONE_WORKER = (
+    Mutant(
+        "appends are fenced by the attempt",
+        Writer._insert,
+        condition().never(),
+        "dm/meetings",
+    ),
+    Mutant(
+        "a fenced daemon does not sweep what it lost",
+        Worker._take_turns,
+        call_of(set.add).removed(),
+        "dm/meetings",
+    ),
+    Mutant(
+        "a second daemon is refused",
+        _taken,
+        call_of(fcntl.flock).removed(),
+        test_a_second_daemon_on_the_same_journal_is_refused,
+    ),
+    Mutant(
+        "a claim is fenced",
+        Voice.claim,
+        call_of(Journal.append).part(6).dropped(),
+        test_a_turn_that_another_daemon_has_taken_over_claims_nothing,
+    ),
+    Mutant(
+        "engine: appends are fenced by the attempt",
+        Execution.__init__,
+        call_of(Fence).becomes("None"),
+        test_an_attempt_that_was_overtaken_writes_nothing,
+    ),
+    Mutant(
+        "engine: the lease is looked at before each effect",
+        Execution.check_lease,
+        condition().never(),
+        test_an_attempt_that_was_overtaken_does_nothing_in_the_world,
+    ),
+    Mutant(
+        "engine: no turn begins beside that of another worker",
+        Turns._begin,
+        call_of(Journal.append).part(5).dropped(),
+        test_a_turn_is_not_begun_beside_that_of_another_worker,
+    ),
+    Mutant(
+        "engine: a turn that another worker has ended is not resumed",
+        Turns._resume,
+        call_of(Journal.append).part(5).dropped(),
+        test_a_turn_that_another_worker_has_ended_is_not_resumed,
+    ),
+    Mutant(
+        "a turn of which the daemon dies is given up",
+        is_hopeless,
+        condition().part(2).dropped(),
+        "deadly",
+    ),
+    Mutant(
+        "engine: after two restarts it has failed",
+        Turns._outcome,
+        value_of("hopeless").part(1).dropped(),
+        Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "at each press"),
+    ),
+    Mutant(
+        "engine: code that swallows the end of its turn cannot go on",
+        Steps._check,
+        condition(2).never(),
+        test_code_that_swallows_the_end_of_its_turn_does_not_go_on,
+    ),
+    Mutant(
+        "answers: each counts once",
+        Answers.to,
+        condition().part(1).dropped(),
+        Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "two alike questions"),
+    ),
+    Mutant(
+        "suspects: one at a time is at work",
+        Suspects.may_turn,
+        condition(5).removed(),
+        test_two_poisons_are_given_up_alone,
+    ),
+)

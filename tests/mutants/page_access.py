@@ -1,0 +1,118 @@
+"""Rules by which strangers do not get into the page, nor take its connections."""
+
+from __future__ import annotations
+
+import os
+
+from daemon.console.address import whose
+from daemon.console.brake import Brake
+from daemon.console.credentials import Credentials, Secrets, _bytes
+from daemon.console.crowd import Crowd
+from daemon.console.guard import Gate, turn_away
+from daemon.console.session_routes import SessionRoutes
+from daemon.console.token_file import _close_to_others
+from daemon.engine.journal import Clock
+from daemon.server import serving
+from daemon.setting import password
+from tests.console.test_brake import (
+    test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
+    test_the_first_slips_are_free_and_then_each_one_waits_longer,
+)
+from tests.console.test_crowd import (
+    test_no_address_takes_the_places_of_another,
+    test_strangers_who_wait_shut_nobody_out,
+    test_who_asks_nothing_or_no_more_is_let_go,
+    test_who_has_shown_the_token_stays_between_two_questions_too,
+)
+from tests.console.test_sessions import (
+    test_a_link_ends_after_ten_minutes,
+    test_a_link_opens_one_session_once,
+    test_a_session_ends_after_seven_days_without_use,
+    test_another_token_ends_all_sessions_and_links,
+    test_the_streams_of_a_session_end_with_it_and_those_of_others_go_on,
+)
+from tests.console.test_token_file import test_one_that_others_could_read_is_closed_and_the_owner_is_told
+from tests.mutants.mutant import Mutant
+from tests.mutants.places import call_of, condition, value_of
+from tests.stories.test_guarded import test_a_token_that_others_could_guess_does_not_start
+
+PAGE_ACCESS = (
+    Mutant(
+        "strangers: no more than so many come in",
+        Crowd.enter,
+        call_of(Crowd._show_out_for).removed(),
+        test_strangers_who_wait_shut_nobody_out,
+    ),
+    Mutant(
+        "strangers: no address takes the places of another",
+        Crowd._show_out_for,
+        call_of(Crowd._show_out).part(2).dropped(),
+        test_no_address_takes_the_places_of_another,
+    ),
+    Mutant(
+        "strangers: who has shown the token is none",
+        Gate._holds,
+        call_of(Crowd.vouch).removed(),
+        test_who_has_shown_the_token_stays_between_two_questions_too,
+    ),
+    Mutant(
+        "strangers: a connection that asks nothing ends",
+        serving,
+        value_of("runner").part(5).becomes("3600"),
+        test_who_asks_nothing_or_no_more_is_let_go,
+    ),
+    Mutant(
+        "a wrong token costs time",
+        Brake.wrong,
+        call_of(Clock.sleep).removed(),
+        test_the_first_slips_are_free_and_then_each_one_waits_longer,
+    ),
+    Mutant(
+        "a wrong token costs its own address alone",
+        turn_away,
+        call_of(whose).becomes("''"),
+        test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
+    ),
+    Mutant(
+        "a link opens the page once",
+        Credentials.open_session,
+        condition(3).always(),
+        test_a_link_opens_one_session_once,
+    ),
+    Mutant(
+        "a link ends",
+        Credentials.open_session,
+        condition(2).never(),
+        test_a_link_ends_after_ten_minutes,
+    ),
+    Mutant(
+        "a session that nobody uses ends",
+        Credentials.session,
+        condition().never(),
+        test_a_session_ends_after_seven_days_without_use,
+    ),
+    Mutant(
+        "another token ends all sessions",
+        Secrets.name,
+        call_of(_bytes).becomes("b'any'"),
+        test_another_token_ends_all_sessions_and_links,
+    ),
+    Mutant(
+        "what a session is sent ends with it",
+        SessionRoutes.end,
+        call_of(Crowd.part).removed(),
+        test_the_streams_of_a_session_end_with_it_and_those_of_others_go_on,
+    ),
+    Mutant(
+        "the page's token is closed to others",
+        _close_to_others,
+        call_of(os.fchmod).removed(),
+        test_one_that_others_could_read_is_closed_and_the_owner_is_told,
+    ),
+    Mutant(
+        "a token that others could guess does not start",
+        password,
+        condition().never(),
+        test_a_token_that_others_could_guess_does_not_start,
+    ),
+)

@@ -1,0 +1,230 @@
+"""Places in the code of one function, named by structure, and the changes that may be made there.
+
+A number counts from 1, in the order of the source, over the whole function with all that is nested in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tests.mutants.tree import Tree
+
+Edit = Callable[[Tree, ast.AST], None]
+Found = TypeVar("Found", bound=ast.AST)
+
+
+@dataclass(frozen=True)
+class Change:
+    """An edit of one place."""
+
+    place: Place
+    edit: Edit
+
+    def make(self, tree: Tree) -> None:
+        """Edit the tree. Raise ValueError if it lacks the place, or something to change there."""
+        self.edit(tree, self.place.find(tree))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node of a function's syntax tree, found anew in each version of the source."""
+
+    find: Callable[[Tree], ast.AST]
+
+    def part(self, number: int) -> Place:
+        """Return an operand, an argument, an element or a value of a dictionary of this expression."""
+        return Place(lambda tree: _numbered(parts(self.find(tree)), number))
+
+    def removed(self) -> Change:
+        """Remove the statement that holds this place."""
+        return Change(self, lambda tree, node: tree.replace_statement(node, "pass"))
+
+    def unwrapped(self) -> Change:
+        """Leave of a compound statement its body alone."""
+        return Change(self, lambda tree, node: tree.unwrap(node))
+
+    def dropped(self) -> Change:
+        """Take an operand, an argument, an element or a decorator out of its list."""
+        return Change(self, lambda tree, node: tree.drop(node))
+
+    def before(self) -> Change:
+        """Move the statement that holds this place before the one that precedes it."""
+        return Change(self, lambda tree, node: tree.move_up(node))
+
+    def only(self, number: int) -> Change:
+        """Put one part of this expression in the place of all of it."""
+        return Change(self, lambda tree, node: tree.replace(node, _numbered(parts(node), number)))
+
+    def always(self) -> Change:
+        """Make a condition true."""
+        return self.becomes("True")
+
+    def never(self) -> Change:
+        """Make a condition false."""
+        return self.becomes("False")
+
+    def negated(self) -> Change:
+        """Turn a condition into its opposite."""
+        return Change(self, lambda tree, node: tree.replace(node, _opposite(node)))
+
+    def calls(self, other: object) -> Change:
+        """Call another function or method here, with the same arguments on the same object."""
+        return Change(self, lambda tree, node: tree.replace(node, _with_callee(node, name_of(other))))
+
+    def becomes(self, source: str) -> Change:
+        """Put another expression here. No rename follows its names: prefer literals."""
+        return Change(self, lambda tree, node: tree.replace(node, ast.parse(source, mode="eval").body))
+
+
+def condition(number: int = 1) -> Place:
+    """Return a test of an `if`, a `while`, a conditional expression, a comprehension or a `case`."""
+    return Place(lambda tree: _numbered(_conditions(tree), number))
+
+
+def call_of(called: object, number: int = 1) -> Place:
+    """Return a call of this function, method or class, recognized by its name."""
+    name = name_of(called)
+    return Place(
+        lambda tree: _numbered((one for one in _all(tree, ast.Call) if _called(one) == name), number)
+    )
+
+
+def value_of(local: str, number: int = 1) -> Place:
+    """Return what is assigned to a local variable or an attribute."""
+    return Place(lambda tree: _numbered(_assigned(tree, local), number))
+
+
+def returned(number: int = 1) -> Place:
+    """Return the value of a `return`."""
+    return Place(lambda tree: _numbered((one.value for one in _all(tree, ast.Return) if one.value), number))
+
+
+def type_of(field: str) -> Place:
+    """Return the annotation of a field or a variable."""
+    return Place(
+        lambda tree: _numbered(
+            (one.annotation for one in _all(tree, ast.AnnAssign) if getattr(one.target, "id", "") == field), 1
+        )
+    )
+
+
+def nth(kind: type[ast.AST], number: int = 1) -> Place:
+    """Return a node of this kind, such as `nth(ast.For)` or `nth(ast.Compare, 2)`."""
+    return Place(lambda tree: _numbered(_all(tree, kind), number))
+
+
+def unwrapped(defined: object) -> object:
+    """Return the function beneath a property, a cached property or a decorator."""
+    if isinstance(defined, property):
+        defined = defined.fget
+    if isinstance(defined, functools.cached_property):
+        defined = defined.func
+    while hasattr(defined, "__wrapped__"):
+        defined = defined.__wrapped__
+    return defined
+
+
+def name_of(defined: object) -> str:
+    """Return the name by which a function, a method or a class is called."""
+    return str(getattr(unwrapped(defined), "__name__"))  # noqa: B009 -- a type of its own has it, `object` has not
+
+
+def parts(node: ast.AST) -> list[ast.AST]:
+    """Return what an expression consists of, in order: operands, arguments, elements or values."""
+    match node:
+        case ast.Await(value):
+            return parts(value)
+        case ast.Starred(value):
+            return parts(value)
+        case ast.BoolOp(values=values) | ast.Dict(values=values) | ast.JoinedStr(values=values):
+            return [*values]
+        case ast.Call(args=arguments, keywords=keywords):
+            return [*arguments, *keywords]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.UnaryOp(operand=operand):
+            return [operand]
+        case ast.IfExp(body=body, orelse=otherwise):
+            return [body, otherwise]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+            return [*elements]
+        case ast.Subscript(value=value, slice=key):
+            return [value, key]
+        case ast.FunctionDef(decorator_list=some) | ast.AsyncFunctionDef(decorator_list=some):
+            return [*some]
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            return [node.elt, *(one.iter for one in node.generators)]
+        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
+            return [iterated]
+        case ast.keyword(value=value) | ast.MatchValue(value=value):
+            return [value]
+    raise ValueError(f"{type(node).__name__} has no parts")
+
+
+def _all(tree: Tree, kind: type[Found]) -> Iterator[Found]:
+    return (node for node in tree.nodes if isinstance(node, kind))
+
+
+def _conditions(tree: Tree) -> Iterator[ast.AST]:
+    for node in tree.nodes:
+        match node:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+                yield test
+            case ast.comprehension(ifs=tests):
+                yield from tests
+            case ast.match_case(guard=ast.expr() as guard):
+                yield guard
+
+
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _assigned(tree: Tree, local: str) -> Iterator[ast.AST]:
+    for node in tree.nodes:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                named = [one for target in targets for one in ast.walk(target)]
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+            ):
+                named = [target]
+            case ast.NamedExpr(target=target, value=value):
+                named = [target]
+            case _:
+                continue
+        if any(local in (getattr(one, "id", ""), getattr(one, "attr", "")) for one in named):
+            yield value
+
+
+def _numbered(nodes: Iterator[ast.AST] | list[ast.AST], number: int) -> ast.AST:
+    found = list(nodes)
+    if not 0 < number <= len(found):
+        raise ValueError(f"{len(found)} such places, not {number}")
+    return found[number - 1]
+
+
+def _with_callee(node: ast.AST, name: str) -> ast.Call:
+    match node:
+        case ast.Call(func=ast.Attribute(value=value), args=args, keywords=keywords):
+            return ast.Call(ast.Attribute(value, name, ast.Load()), args, keywords)
+        case ast.Call(args=args, keywords=keywords):
+            return ast.Call(ast.Name(name, ast.Load()), args, keywords)
+    raise ValueError(f"{type(node).__name__} is no call")
+
+
+def _opposite(node: ast.AST) -> ast.AST:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    assert isinstance(node, ast.expr)
+    return ast.UnaryOp(ast.Not(), node)

@@ -1,0 +1,26 @@
+"""All mutants."""
+
+from __future__ import annotations
+
+from tests.mutants.answers_said_once import ANSWERS_SAID_ONCE
+from tests.mutants.consent import CONSENT
+from tests.mutants.forgetting import FORGETTING
+from tests.mutants.inner_life_bounds import INNER_LIFE_BOUNDS
+from tests.mutants.journal_entries import JOURNAL_ENTRIES
+from tests.mutants.money import MONEY
+from tests.mutants.mutant import Mutant
+from tests.mutants.one_worker import ONE_WORKER
+from tests.mutants.page_access import PAGE_ACCESS
+from tests.mutants.privacy import PRIVACY
+
+ALL: tuple[Mutant, ...] = (
+    *JOURNAL_ENTRIES,
+    *ONE_WORKER,
+    *ANSWERS_SAID_ONCE,
+    *CONSENT,
+    *PRIVACY,
+    *FORGETTING,
+    *MONEY,
+    *PAGE_ACCESS,
+    *INNER_LIFE_BOUNDS,
+)

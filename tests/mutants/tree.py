@@ -1,0 +1,133 @@
+"""Syntax tree of one function in its file; an edit leaves the rest of the file as it stands."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+
+class Tree:
+    """One function, method or class of a file, and the text of the file with the edits made so far."""
+
+    def __init__(self, text: str, qualified_name: str) -> None:
+        self.text = text
+        self._root = defined(ast.parse(text), qualified_name)
+        self.nodes = list(_in_order(self._root))
+        self._parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    def replace(self, node: ast.AST, new: ast.AST) -> None:
+        """Put another expression in the place of this one; of an awaited call, in that of its `await`."""
+        if isinstance(node, ast.keyword):
+            node = node.value
+        parent = self._parents[node]
+        if isinstance(node, ast.Call) and isinstance(parent, ast.Await) and not isinstance(new, ast.Call):
+            node = parent
+        inside = self._whole(node)
+        if inside is node:
+            self._write(node, f"({ast.unparse(new)})")
+        else:
+            self._set(node, new)
+            self._write(inside, ast.unparse(inside))
+
+    def replace_statement(self, node: ast.AST, *lines: str) -> None:
+        """Put these lines in the place of the statement that holds the node."""
+        statement = self._statement(node)
+        indent = "\n" + " " * statement.col_offset
+        self._write(statement, indent.join("\n".join(lines).splitlines()))
+
+    def unwrap(self, node: ast.AST) -> None:
+        """Put the body of a compound statement in its place."""
+        statement = self._statement(node)
+        body = getattr(statement, "body", None)
+        if not body:
+            raise ValueError(f"{type(statement).__name__} has no body")
+        self.replace_statement(statement, *(ast.unparse(one) for one in body))
+
+    def move_up(self, node: ast.AST) -> None:
+        """Exchange the statement that holds the node with the one before it."""
+        statement = self._statement(node)
+        siblings = next(
+            value
+            for _, value in ast.iter_fields(self._parents[statement])
+            if isinstance(value, list) and statement in value
+        )
+        where = siblings.index(statement)
+        if not where:
+            raise ValueError("no statement stands before it")
+        first = siblings[where - 1]
+        texts = ast.unparse(first), ast.unparse(statement)
+        self.replace_statement(statement, texts[0])
+        self.replace_statement(first, texts[1])
+
+    def drop(self, node: ast.AST) -> None:
+        """Take the node out of the list in which its parent holds it."""
+        parent = self._parents[node]
+        for name, values in ast.iter_fields(parent):
+            if isinstance(values, list) and node in values:
+                where = values.index(node)
+                del values[where]
+                if isinstance(parent, ast.Dict) and name == "values":
+                    del parent.keys[where]
+                whole = self._whole(parent)
+                self._write(whole, ast.unparse(whole))
+                return
+        raise ValueError(f"{type(parent).__name__} holds no list of these")
+
+    def _statement(self, node: ast.AST) -> ast.stmt:
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+        return node
+
+    def _whole(self, node: ast.AST) -> ast.expr | ast.stmt:
+        """Return the smallest node around this one that has a position; parts of an f-string have none."""
+        around = node
+        while around in self._parents:
+            around = self._parents[around]
+            if isinstance(around, ast.JoinedStr):
+                node = around
+        while not isinstance(node, ast.expr | ast.stmt):
+            node = self._parents[node]
+        return node
+
+    def _set(self, node: ast.AST, new: ast.AST) -> None:
+        parent = self._parents[node]
+        for name, value in ast.iter_fields(parent):
+            if value is node:
+                setattr(parent, name, new)
+            elif isinstance(value, list) and node in value:
+                value[value.index(node)] = new
+
+    def _write(self, node: ast.expr | ast.stmt, new: str) -> None:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(one.lineno for one in decorators)])
+        lines = self.text.encode().splitlines(keepends=True)
+        begin = sum(map(len, lines[: first - 1])) + node.col_offset
+        end = sum(map(len, lines[: node.end_lineno - 1])) + node.end_col_offset
+        content = self.text.encode()
+        self.text = (content[:begin] + new.encode() + content[end:]).decode()
+
+
+def defined(module: ast.Module, qualified_name: str) -> ast.AST:
+    """Return the definition of this name. Raise ValueError if the module has none, or several."""
+    found: list[ast.AST] = [module]
+    for name in qualified_name.replace("<locals>.", "").split("."):
+        found = [one for node in found for one in _definitions(node) if one.name == name]
+    if len(found) != 1:
+        raise ValueError(f"{qualified_name} is defined {len(found)} times")
+    return found[0]
+
+
+def _definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield child
+        elif isinstance(child, ast.stmt):
+            yield from _definitions(child)
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child)
