@@ -12,7 +12,7 @@ from daemon.mind.json_answer import _parts
 from daemon.mind.pipeline import _Dialogue
 from daemon.mind.sections import Sections
 from daemon.private import tighten
-from daemon.process import Turn as DaemonTurn
+from daemon.process import Turn as ProcessTurn
 from daemon.processes.tracing import tracing
 from daemon.project import settle
 from daemon.slack.history import History
@@ -67,7 +67,7 @@ PRIVACY = (
     Mutant(
         "!trace is whispered",
         tracing,
-        call_of(DaemonTurn.whisper).becomes("turn.say(traced(turn))"),
+        call_of(ProcessTurn.whisper).becomes("turn.say(traced(turn))"),
         test_a_trace_tells_whoever_asks_and_nobody_else,
     ),
     Mutant(
@@ -161,25 +161,25 @@ PRIVACY = (
         test_a_thread_that_is_not_there_is_answered_like_a_foreign_one,
     ),
     Mutant(
-        "inner life: own replies are shown where they may be known",
+        "own replies of the inner life are shown where they may be known",
         Contexts.thoughts,
         condition().always(),
         Case(test_elsewhere_it_is_not, "llm_recent_responses-bob"),
     ),
     Mutant(
-        "inner life: so are processes",
+        "processes of the inner life are shown where they may be known",
         Contexts._processes,
         value_of("processes").part(1).becomes("lambda *_: True"),
         Case(test_elsewhere_it_is_not, "process_log-bob"),
     ),
     Mutant(
-        "inner life: so is what commands came to",
+        "results of commands of the inner life are shown where they may be known",
         Contexts._result,
         condition().never(),
         Case(test_elsewhere_it_is_not, "process_log-nobody"),
     ),
     Mutant(
-        "inner life: so are notes",
+        "notes of the inner life are shown where they may be known",
         Contexts._note_in_words,
         condition(2).never(),
         Case(test_elsewhere_it_is_not, "notes-bob"),

@@ -62,12 +62,14 @@ class Tree:
     def drop(self, node: ast.AST) -> None:
         """Take the node out of the list in which its parent holds it."""
         parent = self._parents[node]
-        for name, values in ast.iter_fields(parent):
+        for _, values in ast.iter_fields(parent):
             if isinstance(values, list) and node in values:
                 where = values.index(node)
                 del values[where]
-                if isinstance(parent, ast.Dict) and name == "values":
+                if isinstance(parent, ast.Dict):
                     del parent.keys[where]
+                elif isinstance(parent, ast.Compare):
+                    del parent.ops[where]
                 whole = self._whole(parent)
                 self._write(whole, ast.unparse(whole))
                 return
