@@ -17,8 +17,8 @@ from tests.source import ROOT
 class Mutant:
     """A rule, the code that keeps it, the change that takes it out, and the check that must fail then.
 
-    `code` is a function, a method, a property or a class, by reference. `shown_by` is a test (all of its
-    cases), one `case` of it, or `SCENARIO/WAY` of the crash harness.
+    `code` is a function, a method, a property or a class, by reference; of a nested function, the one around
+    it. `shown_by` is a test (all of its cases), one `Case` of it, or `SCENARIO/WAY` of the crash harness.
     """
 
     rule: str

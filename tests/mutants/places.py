@@ -48,12 +48,8 @@ class Place:
         return Change(self, lambda tree, node: tree.unwrap(node))
 
     def dropped(self) -> Change:
-        """Take an operand, an argument, an element or a decorator out of its list."""
+        """Take an operand, an argument or an element out of its list."""
         return Change(self, lambda tree, node: tree.drop(node))
-
-    def before(self) -> Change:
-        """Move the statement that holds this place before the one that precedes it."""
-        return Change(self, lambda tree, node: tree.move_up(node))
 
     def only(self, number: int) -> Change:
         """Put one part of this expression in the place of all of it."""
@@ -66,10 +62,6 @@ class Place:
     def never(self) -> Change:
         """Make a condition false."""
         return self.becomes("False")
-
-    def negated(self) -> Change:
-        """Turn a condition into its opposite."""
-        return Change(self, lambda tree, node: tree.replace(node, _opposite(node)))
 
     def calls(self, other: object) -> Change:
         """Call another function or method here, with the same arguments on the same object."""
@@ -136,10 +128,6 @@ def name_of(defined: object) -> str:
 def parts(node: ast.AST) -> list[ast.AST]:
     """Return what an expression consists of, in order: operands, arguments, elements or values."""
     match node:
-        case ast.Await(value):
-            return parts(value)
-        case ast.Starred(value):
-            return parts(value)
         case ast.BoolOp(values=values) | ast.Dict(values=values) | ast.JoinedStr(values=values):
             return [*values]
         case ast.Call(args=arguments, keywords=keywords):
@@ -156,10 +144,6 @@ def parts(node: ast.AST) -> list[ast.AST]:
             return [*elements]
         case ast.Subscript(value=value, slice=key):
             return [value, key]
-        case ast.FunctionDef(decorator_list=some) | ast.AsyncFunctionDef(decorator_list=some):
-            return [*some]
-        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
-            return [node.elt, *(one.iter for one in node.generators)]
         case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
             return [iterated]
         case ast.keyword(value=value) | ast.MatchValue(value=value):
@@ -215,16 +199,9 @@ def _numbered(nodes: Iterator[ast.AST] | list[ast.AST], number: int) -> ast.AST:
 
 
 def _with_callee(node: ast.AST, name: str) -> ast.Call:
-    match node:
-        case ast.Call(func=ast.Attribute(value=value), args=args, keywords=keywords):
-            return ast.Call(ast.Attribute(value, name, ast.Load()), args, keywords)
-        case ast.Call(args=args, keywords=keywords):
-            return ast.Call(ast.Name(name, ast.Load()), args, keywords)
-    raise ValueError(f"{type(node).__name__} is no call")
-
-
-def _opposite(node: ast.AST) -> ast.AST:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return node.operand
-    assert isinstance(node, ast.expr)
-    return ast.UnaryOp(ast.Not(), node)
+    if not isinstance(node, ast.Call):
+        raise ValueError(f"{type(node).__name__} is no call")
+    called: ast.expr = ast.Name(name, ast.Load())
+    if isinstance(node.func, ast.Attribute):
+        called = ast.Attribute(node.func.value, name, ast.Load())
+    return ast.Call(called, node.args, node.keywords)

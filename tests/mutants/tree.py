@@ -43,22 +43,6 @@ class Tree:
             raise ValueError(f"{type(statement).__name__} has no body")
         self.replace_statement(statement, *(ast.unparse(one) for one in body))
 
-    def move_up(self, node: ast.AST) -> None:
-        """Exchange the statement that holds the node with the one before it."""
-        statement = self._statement(node)
-        siblings = next(
-            value
-            for _, value in ast.iter_fields(self._parents[statement])
-            if isinstance(value, list) and statement in value
-        )
-        where = siblings.index(statement)
-        if not where:
-            raise ValueError("no statement stands before it")
-        first = siblings[where - 1]
-        texts = ast.unparse(first), ast.unparse(statement)
-        self.replace_statement(statement, texts[0])
-        self.replace_statement(first, texts[1])
-
     def drop(self, node: ast.AST) -> None:
         """Take the node out of the list in which its parent holds it."""
         parent = self._parents[node]
@@ -102,10 +86,8 @@ class Tree:
     def _write(self, node: ast.expr | ast.stmt, new: str) -> None:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(one.lineno for one in decorators)])
         lines = self.text.encode().splitlines(keepends=True)
-        begin = sum(map(len, lines[: first - 1])) + node.col_offset
+        begin = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
         end = sum(map(len, lines[: node.end_lineno - 1])) + node.end_col_offset
         content = self.text.encode()
         self.text = (content[:begin] + new.encode() + content[end:]).decode()
