@@ -87,7 +87,7 @@ FORGETTING = (
     Mutant(
         "an index from before words were forgotten is not looked at",
         JournalIndex._kept,
-        condition(2).part(1).only(1),
+        condition(2).never(),
         test_an_index_from_before_it_was_forgotten_is_not_looked_at,
     ),
     Mutant(
