@@ -127,13 +127,13 @@ async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
             bot_token=SOUL.bot_token, app_token=SOUL.app_token, base_url=f"{address(listener)}/api/"
         )
         slack = await enter(Slack(access, Allowed(), journal=journal, wake=_wake, clock=clock))
-        began, since, last = clock.now(), time.perf_counter(), journal.last()
+        began, since, last = clock.now(), time.perf_counter(), journal.last_seq_of_all()
         await slack.connect()
-        async for entries in journal.follow(last):
+        async for entries in journal.follow_entries(last):
             if any(isinstance(entry.event, CaughtUp) for entry in entries):
                 break
         minutes, took = int((clock.now() - began) / 60) + 1, time.perf_counter() - since
-        assert len(journal.kind(Said)) == threads + max(threads // NEWS, 1)
+        assert len(journal.entries_of_kind(Said)) == threads + max(threads // NEWS, 1)
         await slack.stop()
     return counted.requests, minutes, took
 

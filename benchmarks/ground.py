@@ -59,7 +59,7 @@ class Mute(Speaker):
     def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         return [Page(text=text, upto=len(text))]
 
-    def cut(self, text: str, since: int) -> int:
+    def page_end(self, text: str, since: int) -> int:
         return len(text)
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
@@ -87,7 +87,7 @@ class Mute(Speaker):
         hold()
         return ts or self._ts()
 
-    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+    async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
         hold()
         return ""
 
@@ -97,23 +97,23 @@ class Mute(Speaker):
     async def retract(self, *_: object) -> None:
         """Nothing stands there."""
 
-    def left_out(self, thread: str, word: str) -> None:
+    def report_left_out(self, thread: str, word: str) -> None:
         """Nothing is refused."""
 
-    async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
+    async def show_card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         hold()
         return ts or self._ts()
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
 
-    async def direct(self, person: str, hold: Hold) -> str:
+    async def open_dm(self, person: str, hold: Hold) -> str:
         return "sess-owner"
 
     async def name(self, person: str) -> str:
         return ""
 
-    async def own(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
         return ()
 
     def _ts(self) -> str:
@@ -124,7 +124,7 @@ class Mute(Speaker):
 class Alone:
     """Surroundings in which nothing was said before."""
 
-    async def earlier(self, thread: str) -> Earlier:
+    async def earlier_messages(self, thread: str) -> Earlier:
         return Earlier()
 
 

@@ -169,11 +169,11 @@ async def _open(took: Took, here: Lived) -> None:
 
 async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
     """The first message comes before anything was read; the first turn of a thread folds its past."""
-    taker, stamps = soul.turns(), count(soul.world.journal.last())
+    taker, stamps = soul.turns(), count(soul.world.journal.last_seq_of_all())
 
     async def turn(thread: str) -> None:
         await soul.say(thread, "What would you do with a free afternoon?", f"{next(stamps)}.5")
-        assert await taker.take(thread)
+        assert await taker.take_turn(thread)
 
     async def anew() -> None:
         await turn(await soul.open(f"new {next(stamps)}"))

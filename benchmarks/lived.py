@@ -112,10 +112,10 @@ async def _taken(folder: Path) -> Sequence[Entry[Any]]:
     async with ground(folder) as here:
         taker, thread, since = here.turns(), await here.open("first"), 0
         for ts in ("1", "2"):
-            since = here.world.journal.last()
+            since = here.world.journal.last_seq_of_all()
             await here.say(thread, "What would you do with a free afternoon?", ts)
-            assert await taker.take(thread)
-        return here.world.journal.of(thread, since=since)
+            assert await taker.take_turn(thread)
+        return here.world.journal.thread_entries(thread, since=since)
 
 
 class Life:

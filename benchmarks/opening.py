@@ -34,7 +34,7 @@ async def opening(rounds: int) -> Sequence[Figure]:
             new = median([await _opened(lambda: open_cpython({})) for _ in range(rounds // 10 + 1)])
             ready = []
             for _ in range(rounds // 10 + 1):
-                await spares.ready()
+                await spares.wait_until_ready()
                 ready.append(await _opened(lambda: spares.open({})))
     except SandboxError:  # no machine that can confine it
         return found

@@ -43,7 +43,7 @@ async def recall(folder: Path, *, entries: int = 10_000, rounds: int = 30) -> Se
         await _live_long(here, thread, entries)
         async with held:
             began = time.thread_time()
-            await here.world.pasts.ready(thread, here.world.journal.last() + 1)
+            await here.world.pasts.preload(thread, here.world.journal.last_seq_of_all() + 1)
             folded = time.thread_time() - began
         first, *later = [await _recalled(here, thread, f"{n}.5") for n in range(rounds + 1)]
     name = f"recall of a {entries:,}-entry thread"
@@ -63,20 +63,20 @@ async def _recalled(here: Ground, thread: str, ts: str) -> float:
     """Milliseconds for the past and what follows from it, once before `turn-began` and once after it."""
     said = await here.say(thread, TEXT, ts)
     began = time.perf_counter()
-    here.world.pasts.of(thread, here.world.journal.last() + 1)
+    here.world.pasts.history_of(thread, here.world.journal.last_seq_of_all() + 1)
     took = time.perf_counter() - began
     execution = await here.begin(said)
     began = time.perf_counter()
     turn = here.recalled(execution)
     took += time.perf_counter() - began
     assert len(turn.memory.conversation) > 1
-    assert await here.turns().take(thread)
+    assert await here.turns().take_turn(thread)
     return took * 1e3
 
 
 async def _live_long(here: Ground, thread: str, entries: int) -> None:
     """A past of ordinary turns, as they leave it."""
-    first = here.world.journal.last() + 1
+    first = here.world.journal.last_seq_of_all() + 1
     turns = [first + n * LENGTH for n in range(entries // LENGTH)]
     await asyncio.gather(
         *(append for asked in turns for append in _appended(here.world.journal, thread, asked))

@@ -75,8 +75,8 @@ class RehearsedSoul:
     def calls(self) -> list[Entry[ModelCall]]:
         """Return all model calls so far."""
         journal = self.soul.journal
-        return journal.sound(
-            [head.seq for head in journal.heads(0, limit=MOST) if head.kind == ModelCall.kind]
+        return journal.readable_entries(
+            [head.seq for head in journal.heads_since(0, limit=MOST) if head.kind == ModelCall.kind]
         )
 
     def client(self, name: str) -> AsyncWebClient:
@@ -117,11 +117,11 @@ class RehearsedSoul:
 
     def _is_settled(self) -> bool:
         """True if everything that was sent is acked, and no turn is running or due."""
-        if self.soul.worker.busy or self.soul.slack.speaker.busy:
+        if self.soul.worker.is_busy or self.soul.slack.speaker.busy:
             return False
         if self.world.workspace.courier.counts(SOUL.id)["unacked"]:
             return False
-        return not self.soul.journal.pending(Input, TurnBegan)
+        return not self.soul.journal.pending_entries(Input, TurnBegan)
 
 
 @asynccontextmanager

@@ -123,7 +123,7 @@ async def _cost(folder: Path, conversations: int, rounds: int, *, summed_up: boo
     async with ground(folder, served(understudy), Counting, SPEAKER) as here:
         held = Held()
         async with held:
-            await here.world.pasts.ready("sess-new", here.world.journal.last() + 1)
+            await here.world.pasts.preload("sess-new", here.world.journal.last_seq_of_all() + 1)
         _, *later = [await _begin(here, understudy, n) for n in range(rounds + 1)]
     return Cost(
         name=f"a conversation more in a DM of {conversations:,}{'' if summed_up else ', never summed up'}",
@@ -148,8 +148,8 @@ async def _begin(here: Ground, understudy: Understudy, number: int) -> Begun:
     await carry_over(turn)
     took, rows = time.thread_time() - began, journal.taken - rows
     assert len(turn.memory.conversation) > number + 1, "it knows what was said in the others"
-    assert await here.turns().take(opened.thread)
-    usage = journal.kind(ModelCall)[-1].event.usage
+    assert await here.turns().take_turn(opened.thread)
+    usage = journal.entries_of_kind(ModelCall)[-1].event.usage
     return Begun(took=took * 1e3, rows=rows, cached=usage.cache_read / usage.prompt)
 
 
@@ -163,7 +163,7 @@ async def _live(here: Ground, conversations: int, summed_up: bool) -> None:
     for begin in range(0, conversations, AT_ONCE):
         numbers = range(begin, min(begin + AT_ONCE, conversations))
         writes = list[Awaitable[object]]()
-        seq = journal.last()
+        seq = journal.last_seq_of_all()
         for number in numbers:
             writes += _written(journal, number, seq)
             calls.append(seq + 4)

@@ -66,7 +66,7 @@ class Noting:
     ) -> Mapping[str, Any]:
         return self._llm.request(memory, role, schema)
 
-    def bounded(
+    def bounded_request(
         self,
         request: Mapping[str, Any],
         max_tokens: int | None,
@@ -74,16 +74,16 @@ class Noting:
         *,
         likeliest: bool = False,
     ) -> Mapping[str, Any]:
-        return self._llm.bounded(request, max_tokens, stop_sequences, likeliest=likeliest)
+        return self._llm.bounded_request(request, max_tokens, stop_sequences, likeliest=likeliest)
 
-    def reserve(self, request: Mapping[str, Any], size: int) -> float:
-        return self._llm.reserve(request, size)
+    def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
+        return self._llm.highest_cost(request, size)
 
     def window(self, role: Role | str) -> int:
         return self._llm.window(role)
 
-    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        return self._llm.excess(request, size, refused=refused)
+    def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+        return self._llm.excess_tokens(request, size, refused=refused)
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
@@ -105,5 +105,5 @@ async def _run(here: Ground, name: str, loops: int) -> Run:
 async def _through(run: Run) -> None:
     """To its last round; what it would then say is not measured: it is as if it had said it."""
     run.spoke = True
-    result = await run.live()
+    result = await run.run_to_end()
     assert result.stop_reason == "loops", result

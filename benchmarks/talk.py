@@ -64,7 +64,7 @@ class Talk:
         self._understudy.say(text, model=MODEL)
         thread = await self._here.open("ferry")
         await self._here.say(thread, asked, f"{next(self._stamps)}")
-        assert await self._turns.take(thread)
+        assert await self._turns.take_turn(thread)
 
     async def run(self) -> list[Usage]:
         """They want something worked out; what each choice took."""
@@ -102,7 +102,7 @@ class Talk:
         return usages
 
     def _chosen(self) -> list[Usage]:
-        calls = self._here.world.journal.kind(ModelCall)
+        calls = self._here.world.journal.entries_of_kind(ModelCall)
         return [call.event.usage for call in calls if call.event.name == "choose"]
 
 

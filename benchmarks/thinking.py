@@ -69,7 +69,7 @@ async def thoughts(folder: Path, *, rounds: int = 5, chain: int = 30, branches: 
             rounds, lambda: bare(wide), lambda: _think(here, wide, next(numbers))
         )
         memory = await _memory(lambda: _think(here, wide, next(numbers)))
-        made = len(here.world.journal.kind(ModelCall))
+        made = len(here.world.journal.entries_of_kind(ModelCall))
     assert made, "nothing was thought"
     each = chain + 2
     return [
@@ -145,7 +145,7 @@ async def _think(here: Ground, llm: Scripted, number: int) -> None:
     thread = await here.open(f"thought {id(llm)} {number}")
     await here.say(thread, "Think it through, please.", "1")
     async with Worker(world.journal, world.clock, Soul(open_world), grace=1.0) as worker:
-        await worker.idle()
+        await worker.wait_until_idle()
 
 
 async def _memory(work: Callable[[], Any]) -> float:

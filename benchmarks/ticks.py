@@ -63,7 +63,7 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
     journal = here.world.journal
 
     def said(seq: int) -> str:
-        entry: Entry[ModelCall] = journal.at(seq)
+        entry: Entry[ModelCall] = journal.entry(seq)
         return entry.event.text
 
     commands = catalogue().commands
@@ -85,7 +85,7 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
     async def tick() -> None:
         event = TickDue(why="the pause is over")
         await journal.append(INNER, event, key=f"due:{next(numbers)}")
-        assert await taker.take(INNER)
+        assert await taker.take_turn(INNER)
 
     await tick()
     floor, ours = await side_by_side(rounds, lambda: streamed(here.bare, request), tick)

@@ -70,13 +70,13 @@ async def turns(folder: Path, *, rounds: int = 100, conversations: int = 200) ->
 
 async def _written(here: Ground, taker: Turns, number: int) -> Sequence[str]:
     """The bodies that one such turn writes, the conversation and the message with them."""
-    before = here.world.journal.last()
+    before = here.world.journal.last_seq_of_all()
     await _turn(here, taker, number)
     kinds = here.world.journal.kinds
-    return [kinds.dump(entry.event) for entry in here.world.journal.since(before)]
+    return [kinds.dump(entry.event) for entry in here.world.journal.entries_since(before)]
 
 
 async def _turn(here: Ground, taker: Turns, number: int) -> None:
     """A new conversation is opened, spoken to, and has answered."""
     said = await here.call(f"turn {number}", "What would you do with a free afternoon?")
-    assert await taker.take(said.thread)
+    assert await taker.take_turn(said.thread)

@@ -72,8 +72,8 @@ async def _lived(here: Ground) -> Sequence[Stored]:
     for name in ("first", "second"):
         thread = await here.open(name)
         await here.say(thread, "What would you do with a free afternoon?", "1")
-        assert await taker.take(thread)
-    return [row for row in here.world.journal.rows() if row[1] == thread]
+        assert await taker.take_turn(thread)
+    return [row for row in here.world.journal.all_rows() if row[1] == thread]
 
 
 def _copy(path: Path, rows: Sequence[Stored], entries: int) -> None:

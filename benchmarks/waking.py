@@ -51,13 +51,17 @@ async def waking(folder: Path, *, entries: int = 100_000) -> Sequence[Figure]:
         figures = await _folded(f"places of {name}, after a start", places.update, floors[0])
         figures += await _folded(
             f"what is known of somebody, of {name}, after a start",
-            lambda: models.ready(["U1"], "s1"),
+            lambda: models.load(["U1"], "s1"),
             floors[1],
         )
-        own = await _folded("", lambda: journal.apart(lambda one: own_threads(one, "T", since)), floors[0])
+        own = await _folded(
+            "", lambda: journal.read_in_background(lambda one: own_threads(one, "T", since)), floors[0]
+        )
         figures.append(_late(f"the own threads of {name}: the longest that it holds the loop", own[1].value))
         figures.append(_pause(f"what was done here last, of {name}", lambda: last_execution(journal, "s0")))
-        figures.append(_pause(f"what is known of somebody, of {name}", lambda: models.about("U1", "s1")))
+        figures.append(
+            _pause(f"what is known of somebody, of {name}", lambda: models.known_lines("U1", "s1"))
+        )
     return figures
 
 

@@ -254,7 +254,7 @@ def _actions(_: argparse.Namespace) -> int:
         from daemon.actions.built_in import catalogue
         from daemon.actions.own import own_actions
 
-    return _printed(catalogue(own_actions(root()).actions).document())
+    return _printed(catalogue(own_actions(root()).actions).as_markdown())
 
 
 def _kinds(_: argparse.Namespace) -> int:
@@ -316,7 +316,7 @@ def _export(asked: argparse.Namespace) -> int:
 
     # A pager may pause it for hours: a snapshot would keep the daemon's log from being emptied.
     with _reading(asked, snapshot=False) as journal, _written(asked.out) as out:
-        for entry in journal.entries(upto=journal.last()):
+        for entry in journal.all_entries(upto=journal.last_seq_of_all()):
             print(json.dumps(as_json(entry)), file=out)
     return 0
 

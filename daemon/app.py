@@ -77,7 +77,7 @@ async def rehearse(settings: Settings, rehearsal: Rehearsal) -> None:
     async with AsyncExitStack() as stack:
         clock, credentials = SystemClock(), None
         if settings.console_token:
-            credentials = Credentials.of(settings.soul_home, settings.console_token, clock.now)
+            credentials = Credentials.open_home(settings.soul_home, settings.console_token, clock.now)
         app, listener, here = await _port(stack, settings, clock, rehearsal, credentials)
         await stack.enter_async_context(serving(app, listener, most=roomy()))
         print(f"workspace  SLACK_API_URL={here}/api/")
@@ -114,7 +114,7 @@ async def run(settings: Settings, rehearsal: Rehearsal | None, samples: Path | N
     """The daemon, until cancelled. Raises ConfigError and JournalError."""
     async with awake(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
         gc.freeze()  # what is there by now stays for good: the collector need not go through it again
-        await soul.budget.ready()
+        await soul.budget.preload()
         introduce(settings, soul.name, soul.budget, link_to(soul.url, soul.credentials))
         await live(soul.journal.died, soul.slack.died)
 
@@ -158,7 +158,7 @@ async def awake(
         worker = await _at_work(stack, secret, world, grace, slack, clearing(settings, rehearsal, here))
         stack.push_async_callback(slack.stop)
         await slack.connect()
-        name = name_of(texts.as_it_is(SOUL))
+        name = name_of(texts.current_text(SOUL))
         yield Awake(name=name, url=here, credentials=credentials, services=services, worker=worker)
 
 
@@ -231,7 +231,7 @@ async def _look_up(stack: AsyncExitStack, services: Services) -> None:
         services.texts,
         services.clock,
     )
-    await (await stack.enter_async_context(watch)).checked()
+    await (await stack.enter_async_context(watch)).wait_for_list()
 
 
 async def _world(
@@ -259,7 +259,7 @@ async def _at_work(
     """What takes turns in this world, and what goes on beside it, until the stack ends."""
     enter = stack.enter_async_context
     await enter(turn_lines(world.journal))
-    await enter(meanwhile(world.budget.ready()))
+    await enter(meanwhile(world.budget.preload()))
     await draw_suffix(world.journal)
     if settings.inner:
         await begin(world.journal, settings.inner)

@@ -82,9 +82,9 @@ def readings_of(settings: Settings, open: Open) -> Readings:
     models, table = models_of(settings), settings.table
     windows: dict[str, int] = {}
     for role, model in models.items():
-        windows[role] = windows[model] = table.model(model).reads
+        windows[role] = windows[model] = table.model(model).most_prompt_bytes
     for model in settings.rlm_models:
-        windows.setdefault(model, table.model(model).reads)
+        windows.setdefault(model, table.model(model).most_prompt_bytes)
     names = {str(role): model for role, model in models.items()}
     return Readings(
         limits=settings.reading,
@@ -102,7 +102,7 @@ def world_of(
     settings, journal, slack = services.settings, services.journal, services.slack
     kept = kept_of(journal, services.index, slack.places)
     people = PersonModels(journal, slack.places)
-    notes = Recollections(journal, people, slack.speaker.direct, kept)
+    notes = Recollections(journal, people, slack.speaker.open_dm, kept)
     processes = remembering(processes, notes, local=settings.slack == "rehearsed")
     playbooks, own_actions = list[str](), list[OwnAction]()
     actions = registry_of(_given(services), own).named

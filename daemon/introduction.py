@@ -24,7 +24,7 @@ def too_small(settings: Settings) -> str:
     if settings.claude == "rehearsed":
         return ""
     spec = settings.table.model(settings.claude_model)
-    least = at_most(spec, SMALLEST, spec.answer(SPOKEN + spec.thoughts))
+    least = at_most(spec, SMALLEST, spec.answer_tokens(SPOKEN + spec.thoughts))
     if least <= settings.budget_daily_usd:
         return ""
     return (

@@ -101,7 +101,7 @@ async def run_ism(
         most_actions=most_actions,
     )
     run.introduce(goal, playbook)
-    return await run.live()
+    return await run.run_rounds()
 
 
 def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | None) -> Chooser:
@@ -153,24 +153,24 @@ class _Run:
     def introduce(self, goal: str, playbook: str) -> None:
         """The chooser is told first what is to be reached, by which rules, and what it may choose."""
         listed = "\n".join(introduced(action, self.wording) for action in self.actions.values())
-        self.tell(fill(self.wording.head, goal=goal, playbook=playbook, actions=listed))
+        self.append_to_prompt(fill(self.wording.head, goal=goal, playbook=playbook, actions=listed))
 
-    async def live(self) -> ISMResult:
+    async def run_rounds(self) -> ISMResult:
         """Round after round, until one ends the run, and its chooser does not let it go on."""
         while True:
-            reason = await self.round()
+            reason = await self.run_round()
             if reason is None:
                 continue
             result = self.result(reason)
-            if not await self.chooser.goes_on(result):
+            if not await self.chooser.may_continue(result):
                 return result
             self.done = 0
 
-    async def round(self) -> StopReason | None:
+    async def run_round(self) -> StopReason | None:
         """Ask for a choice, carry it out, tell what came of it; why the run ends here, if it does."""
-        if await self.stopped():
+        if await self.is_stopped():
             return "interrupted"
-        self.tell()
+        self.append_to_prompt()
         if self.done >= self.rounds:
             return "loops"
         choice = await self.choose()
@@ -179,38 +179,38 @@ class _Run:
         self.log.append(f"Loop {self.loops}: chose {choice.names} — {choice.why}")
         self.done += 1
         self.loops += 1
-        came = await self.follow(choice)
+        came = await self.carry_out_choice(choice)
         notes = [one.note for one in came if one.note]
         end = came[-1].end
         if end is None:
-            match self.circles(choice, notes):
+            match self.is_repeating(choice, notes):
                 case "nudge":
                     notes.append(self.wording.nudge)
                 case "end":
                     end = "stagnation"
         if notes:
-            self.tell(fill(self.wording.results, results="\n".join(notes)))
+            self.append_to_prompt(fill(self.wording.results, results="\n".join(notes)))
         return end
 
-    async def stopped(self) -> bool:
+    async def is_stopped(self) -> bool:
         """Has someone stopped the run? More context is kept for the next prompt."""
         came = await self.chooser.interrupt()
         self.news += [part for part in came.parts if part.text]
         return came.stopped
 
-    def tell(self, text: str = "") -> None:
+    def append_to_prompt(self, text: str = "") -> None:
         """This, then what came meanwhile, is in the next prompt."""
         if text:
             self.parts.append(Part("user", text))
         if self.news:
-            self.stagnation.forget()
+            self.stagnation.reset()
             self.parts += self.news
             self.news.clear()
 
     async def choose(self) -> Choice | StopReason:
         """What the chooser wants done next, or why the run ends."""
         for _ in range(1 + REASKS):
-            reason = await self.chooser.bound()
+            reason = await self.chooser.reached_limit()
             if reason:
                 return reason
             reply = await self.chooser.choose(self.prompt())
@@ -219,13 +219,13 @@ class _Run:
                 return "refused"
             if reply.strip():
                 self.parts.append(Part("assistant", reply))
-            if await self.stopped():
+            if await self.is_stopped():
                 return "interrupted"
             try:
-                return read_choice(reply).among([*self.actions, DONE])
+                return read_choice(reply).with_matched_names([*self.actions, DONE])
             except Unreadable as error:
                 self.log.append(f"Loop {self.loops}: not readable: {error}")
-                self.tell(fill(self.wording.unread, error=fenced(str(error))))
+                self.append_to_prompt(fill(self.wording.unread, error=fenced(str(error))))
         return "failed"
 
     def prompt(self) -> Prompt:
@@ -243,35 +243,37 @@ class _Run:
             wording=self.wording,
         )
 
-    async def follow(self, choice: Choice) -> list[Came]:
+    async def carry_out_choice(self, choice: Choice) -> list[Came]:
         """Do what was chosen, each once, in order, then DONE, until one of them ends the run."""
-        once = choice.once()
+        once = choice.without_repeats()
         came: list[Came] = []
         for chosen in once[: self.most_actions]:
-            one = await self.act(chosen, alone=len(once) == 1)
+            one = await self.carry_out(chosen, alone=len(once) == 1)
             came.append(one)
             if one.end:
                 return came
         left = [chosen.name for chosen in once[self.most_actions :]]
         if left:
-            came.append(self.refuse(", ".join(left), fill(self.wording.too_many, most=self.most_actions)))
-        for name in choice.twice():
+            came.append(
+                self.observe_refusal(", ".join(left), fill(self.wording.too_many, most=self.most_actions))
+            )
+        for name in choice.repeated_names():
             note = fill(self.wording.twice, name=plain(name))
             came.append(Came(note=note))
-        if choice.ends:
-            came.append(await self.end(came))
+        if choice.ends_run:
+            came.append(await self.end_by_done(came))
         return came
 
-    async def act(self, chosen: Chosen, *, alone: bool) -> Came:
+    async def carry_out(self, chosen: Chosen, *, alone: bool) -> Came:
         """Carry it out, unless something stands in the way."""
-        overtaken = await self.overtaken(chosen.name)
+        overtaken = await self.is_overtaken(chosen.name)
         if overtaken:
             return overtaken
         try:
-            action = self.possible(chosen.name, alone=alone)
+            action = self.available_action(chosen.name, alone=alone)
             came = await carry_out(action, chosen.args, self.memory, self.log, self.wording)
         except Refused as refused:
-            return self.refuse(chosen.name, str(refused))
+            return self.observe_refusal(chosen.name, str(refused))
         if came.response is not None:
             self.responses.append(came.response)
         if came.memory is not None:
@@ -290,15 +292,15 @@ class _Run:
             self.context = as_text(memory)
         self.memory = memory
 
-    async def overtaken(self, name: str) -> Came | None:
+    async def is_overtaken(self, name: str) -> Came | None:
         """It is not carried out where the run was stopped, or something new came first."""
-        if await self.stopped():
-            return self.refuse(name, self.wording.stopped, end="interrupted")
+        if await self.is_stopped():
+            return self.observe_refusal(name, self.wording.stopped, end="interrupted")
         if self.news:
-            return self.refuse(name, self.wording.stale)
+            return self.observe_refusal(name, self.wording.stale)
         return None
 
-    def possible(self, name: str, *, alone: bool) -> Action:
+    def available_action(self, name: str, *, alone: bool) -> Action:
         """The action of this name. Raises Refused where it cannot be carried out now."""
         action = self.actions.get(name)
         if action is None:
@@ -307,25 +309,25 @@ class _Run:
             raise Refused(self.wording.exclusive)
         return action
 
-    def refuse(self, name: str, reason: str, *, end: StopReason | None = None) -> Came:
+    def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> Came:
         """It is not carried out, for this reason."""
         note = fill(self.wording.not_run, name=plain(name), reason=reason)
         self.log.append(note)
         return Came(note=note, ok=False, end=end)
 
-    async def end(self, beside: Sequence[Came]) -> Came:
+    async def end_by_done(self, beside: Sequence[Came]) -> Came:
         """DONE, unless something stands in the way, or what was chosen beside it was not carried out."""
-        overtaken = await self.overtaken(DONE)
+        overtaken = await self.is_overtaken(DONE)
         if overtaken:
             return overtaken
         if not all(one.ok for one in beside):
-            return self.refuse(DONE, self.wording.undone)
+            return self.observe_refusal(DONE, self.wording.undone)
         return Came(note="", end="done")
 
-    def circles(self, choice: Choice, notes: Sequence[str]) -> Seen:
+    def is_repeating(self, choice: Choice, notes: Sequence[str]) -> Seen:
         """Does the run go round in circles: the same chosen again, and the same come of it?"""
-        chosen = [one.identity for one in choice.once()]
-        return self.stagnation.notice("\n".join([*chosen, *notes]))
+        chosen = [one.identity for one in choice.without_repeats()]
+        return self.stagnation.observe_round("\n".join([*chosen, *notes]))
 
     def result(self, reason: StopReason) -> ISMResult:
         """What the run came to."""

@@ -100,7 +100,7 @@ class Terse(logging.StreamHandler[TextIO]):
             self.handleError(record)
 
     def _write(self, record: logging.LogRecord) -> None:
-        self._tell_of_old()
+        self._write_old_counts()
         if record.levelno < logging.WARNING:  # no complaint: there are as many as there are turns
             super().emit(record)
             return
@@ -117,7 +117,7 @@ class Terse(logging.StreamHandler[TextIO]):
 
     def close(self) -> None:
         """Say what was still to be said."""
-        self._tell_of_old(everything=True)
+        self._write_old_counts(everything=True)
         super().close()
 
     def _is_crowded(self, place: object) -> bool:
@@ -128,16 +128,16 @@ class Terse(logging.StreamHandler[TextIO]):
         recent.append(self._now())
         return False
 
-    def _tell_of_old(self, *, everything: bool = False) -> None:
+    def _write_old_counts(self, *, everything: bool = False) -> None:
         ends = self._now() - MINUTE
         for line, seen in list(self._lines.items()):
             if not everything and seen.at > ends and len(self._lines) <= KEPT:
                 break  # all that follow are younger
             del self._lines[line]
             if seen.more:
-                self._tell(seen)
+                self._write_count(seen)
 
-    def _tell(self, seen: Seen) -> None:
+    def _write_count(self, seen: Seen) -> None:
         said = f"{seen.more} times more in {self._now() - seen.at:.0f} seconds: {seen.said[:200]}"
         super().emit(logging.LogRecord("daemon.log", logging.WARNING, __file__, 0, said, None, None))
 

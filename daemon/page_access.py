@@ -28,7 +28,7 @@ def credentials_for(settings: Settings, now: Callable[[], float]) -> Credentials
     JournalError."""
     settle(settings.soul_home)
     token = settings.console_token or token_file.read_or_make(settings.soul_home)
-    return Credentials.of(settings.soul_home, token, now)
+    return Credentials.open_home(settings.soul_home, token, now)
 
 
 def note_address(path: Path, here: str) -> None:
@@ -44,7 +44,7 @@ def note_address(path: Path, here: str) -> None:
 def link_to(page: str, credentials: Credentials) -> str:
     """Return the page's address with a new link's token; without one where none can be kept."""
     try:
-        return f"{page}/?token={credentials.link()}"
+        return f"{page}/?token={credentials.make_link()}"
     except JournalError as error:
         log.warning("There is no link to the page: %s", error)
         return page
@@ -63,7 +63,7 @@ def new_link(settings: Settings, now: Callable[[], float]) -> str:
             "start it again."
         )
     page = settings.console_url.rstrip("/") or here
-    return f"{page}/?token={Credentials.of(settings.soul_home, token, now).link()}"
+    return f"{page}/?token={Credentials.open_home(settings.soul_home, token, now).make_link()}"
 
 
 def _text(path: Path) -> str:

@@ -37,7 +37,7 @@ def playbook_faults(
     for name in dict.fromkeys((*one.transitions, one.then)):
         if name not in known:
             yield f"there is no process {_short(name)}; {instead(name, known)}"
-    offered = registry.offered(one)
+    offered = registry.offered_by(one)
     leads_on = one.name == DELIBERATION or goes_to(one)  # open thought ends by its final answer
     if not leads_on and not any(action.terminal for action in offered):
         ends = [name for name, action in actions.items() if action.terminal]

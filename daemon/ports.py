@@ -62,7 +62,7 @@ class LLM(Protocol):
         where this model can be held to one. The bounds of the answer are those of `bounded`.
         """
 
-    def bounded(
+    def bounded_request(
         self,
         request: Mapping[str, Any],
         max_tokens: int | None,
@@ -76,13 +76,13 @@ class LLM(Protocol):
         `likeliest`: a model that is not listed is to take the likeliest words, where its server heeds that.
         """
 
-    def reserve(self, request: Mapping[str, Any], size: int) -> float:
+    def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
         """The most that this request, of so many bytes, can cost, in dollars."""
 
     def window(self, role: Role | str) -> int:
         """How many tokens this model takes, prompt and answer together."""
 
-    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+    def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
         """How many tokens of its prompt have to go, so that it surely fits; 0: none. `size` is in bytes.
 
         `refused`: the server would not take it as it is.
@@ -150,7 +150,7 @@ class Speaker(Protocol):
         An open code fence, or a table, goes on in the next page.
         """
 
-    def cut(self, text: str, since: int) -> int:
+    def page_end(self, text: str, since: int) -> int:
         """Where a page that began at `since` had best end if it has to end now: at most at the text's end."""
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
@@ -184,7 +184,7 @@ class Speaker(Protocol):
         as Markdown, in up to 3,500 characters.
         """
 
-    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+    async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
         """It stays as it reads; if it is a stream still, it ends with `end`. Returns how it reads then.
 
         Empty: another daemon wrote it, and Slack shows its words in a form of its own.
@@ -207,10 +207,10 @@ class Speaker(Protocol):
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
         """Take a message away. Raises SpeechFailed."""
 
-    def left_out(self, thread: str, word: str) -> None:
+    def report_left_out(self, thread: str, word: str) -> None:
         """Something is not said there, as it was refused in each form, with this word: owners can know."""
 
-    async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
+    async def show_card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted (ts None), or this one in place. Returns its ts.
 
         `key` is what the message is known by from then on. Raises SpeechFailed (look with `own` whether it
@@ -223,13 +223,13 @@ class Speaker(Protocol):
         Raises SpeechFailed, and ContentRefused where it is taken in no form.
         """
 
-    async def direct(self, person: str, hold: Hold) -> str:
+    async def open_dm(self, person: str, hold: Hold) -> str:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
 
     async def name(self, person: str) -> str:
         """What someone is called; empty where nobody says so within a second."""
 
-    async def own(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages in this conversation since then, oldest first."""
 
 
@@ -281,7 +281,7 @@ class Earlier:
 class Surroundings(Protocol):
     """What was said around the soul before it came."""
 
-    async def earlier(self, thread: str) -> Earlier | None:
+    async def earlier_messages(self, thread: str) -> Earlier | None:
         """What stood before the message that called it in; nothing if it was there from the start.
 
         None: nobody would say.
@@ -343,13 +343,13 @@ class Memories(Protocol):
     """What was said and noted, to be looked up where it may be known. What came after `since` is in sight."""
 
     @property
-    def behind(self) -> bool:
+    def is_behind(self) -> bool:
         """Was what was written last not searched yet, when something was looked up last?"""
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
         """What fits best, and all readers of `thread` could have read; of itself, what is before `since`."""
 
-    async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
+    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
         """A page of what was said in this thread before `since`, oldest first; page 1 is the latest."""
 
 
@@ -383,10 +383,10 @@ class Tree(Protocol):
         """Those of this thread that have not ended."""
 
     @property
-    def waits(self) -> bool:
+    def has_pending_waits(self) -> bool:
         """Will something come by itself: a branch's answer, or the time of a timer?"""
 
-    def knows(self, thread: str) -> bool:
+    def has_thread(self, thread: str) -> bool:
         """Is there such a thread in this tree?"""
 
     def refusal(self, wanted: int = 1) -> str:
@@ -435,6 +435,6 @@ class Readings:
         """The model at this depth."""
         return self.models[min(depth, len(self.models) - 1)]
 
-    def longest(self, model: str) -> int:
+    def most_prompt_bytes(self, model: str) -> int:
         """How many bytes a prompt for this model may have; 0: there is no such model."""
         return self.windows.get(model, 0)

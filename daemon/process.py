@@ -56,10 +56,10 @@ class Transition:
 class Speech(Protocol):
     """One message to the person, from its first visible character to its receipt."""
 
-    async def hear(self, text: str) -> None:
+    async def update(self, text: str) -> None:
         """It reads so by now (whole text). The first character appends the intent; "" takes all back."""
 
-    async def close(self, text: str, *, answers: bool = True) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def finish(self, text: str, *, answers: bool = True) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good; the receipts. Nothing to say and nothing begun: none.
 
         `answers`: it is the answer to what people said. No more is to follow that they wait for.
@@ -68,7 +68,7 @@ class Speech(Protocol):
     async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
         """There is no more to say: what stands in Slack stays as it is, for good."""
 
-    async def leave(self, text: str, call: Entry[ModelCall]) -> Sequence[Entry[Spoken]] | None:
+    async def leave_as_is(self, text: str, call: Entry[ModelCall]) -> Sequence[Entry[Spoken]] | None:
         """What people have read stays where `text`, all that came in `call`, does not go on from it.
 
         Returns what stays; what is said next is a message of its own. None: `text` can be said in its place.
@@ -149,12 +149,12 @@ class Turn(Protocol):
 
     thread: str
     memory: WorkingMemory
-    log: Memory | None
+    restart_log: Memory | None
     """What this execution had done before it began again, as its code had changed; it is in `memory`, too."""
     params: Mapping[str, Any]
-    suffix: str
+    tag_suffix: str
     """What the tags of its answers' sections end with; empty where they are bare."""
-    known: Sequence[tuple[str, str]]
+    known_people: Sequence[tuple[str, str]]
     """What is known of those who spoke, and may be known here: each one's name, and the soul's notes."""
 
     @property
@@ -162,7 +162,7 @@ class Turn(Protocol):
         """All that this execution was begun for."""
 
     @property
-    def number(self) -> int:
+    def began_seq(self) -> int:
         """The seq of the entry with which this execution first began: what it reads it reads as of then."""
 
     @property
@@ -170,21 +170,21 @@ class Turn(Protocol):
         """The messages that this turn answers, in Slack's order; the last one, if it is still about that."""
 
     @property
-    def tree(self) -> Tree:
+    def branches(self) -> Tree:
         """Its thread's place among those of its root."""
 
     @property
-    def came(self) -> Sequence[Entry[SelfCall | InnerMessage]]:
+    def internal_inputs(self) -> Sequence[Entry[SelfCall | InnerMessage]]:
         """What it took up that came from within: thoughts of its own, and what became of them."""
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Did all of it come after its thread had turned to something else?"""
 
     def self_calls(self) -> int:
         """How often the soul had called itself in this tree, since a person spoke or an owner let it."""
 
-    async def warned(self) -> Entry[SystemMessage] | None:
+    async def budget_warning(self) -> Entry[SystemMessage] | None:
         """That a bound of this tree is near, if that has not been said yet."""
 
     def open_steps(self) -> Sequence[str]:
@@ -193,7 +193,7 @@ class Turn(Protocol):
     def plans(self) -> Sequence[PlanMade]:
         """The plans of this thread since it began to think in the open, in order, as this execution began."""
 
-    async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
+    async def run_beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other, each with a turn of its own, whose questions need choices."""
 
     @property
@@ -205,25 +205,25 @@ class Turn(Protocol):
         """The ids of those whose messages this execution answers, in order."""
 
     @property
-    def window(self) -> int:
+    def window_tokens(self) -> int:
         """How many tokens the models take that speak and sum up, prompt and answer together."""
 
     async def is_plain(self, role: Role) -> bool:
         """Whether this model is asked for plain words, not for sections: recorded where it is."""
 
-    def keeps_form(self, role: Role, kept: Kept) -> None:
+    def note_form_kept(self, role: Role, kept: Kept) -> None:
         """What came of an answer of this model that was to have a form: known as long as this life lasts."""
 
-    async def is_overtaken(self) -> bool:
+    async def is_superseded_by_edit(self) -> bool:
         """Return True if this run ends because a message that it answers was edited: it begins anew."""
 
-    def said_in_dm(self) -> Sequence[Memory]:
+    def dm_to_summarize(self) -> Sequence[Memory]:
         """What was said in this DM since its last sum, with that; nothing of one conversation alone."""
 
-    def learned(self, person: str) -> tuple[int, str]:
+    def person_model_base(self, person: str) -> tuple[int, str]:
         """What was learned here about this person: the seq of the entry (0: none), and its text."""
 
-    def said_with(self, person: str) -> Sequence[Memory]:
+    def messages_with_person(self, person: str) -> Sequence[Memory]:
         """Return what this person said in this conversation, and the soul to them; nothing of others."""
 
     @property
@@ -247,14 +247,14 @@ class Turn(Protocol):
         """The owner's actions that playbooks can offer."""
 
     @property
-    def at_once(self) -> Collection[str]:
+    def immediate_processes(self) -> Collection[str]:
         """Those of them that go to work within the turn that chooses them."""
 
     @property
     def mood(self) -> str:
         """The soul's mood in this thread as this execution began, or as it came to feel since."""
 
-    def feel(self, mood: str) -> None:
+    def set_mood(self, mood: str) -> None:
         """Feel like this from now on: the next call is asked in this mood."""
 
     @property
@@ -264,25 +264,25 @@ class Turn(Protocol):
     def text(self, name: str) -> str:
         """The owner's file of that name ("soul", "prompts/…") as of this execution's first begin."""
 
-    def began_with(self, text: str) -> bool:
+    def has_text(self, text: str) -> bool:
         """Return True if there was an owner's file of that name when this execution first began."""
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads: True for the one execution that claimed it first."""
 
-    async def forget(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
+    async def request_forgetting(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
         """Record that this person wants these notes forgotten, or (none) all that there is of them.
 
         `deletes`: they also want what the soul said in their DM deleted from Slack then.
         """
 
-    async def delete_own(self, person: str) -> None:
+    async def request_own_deletion(self, person: str) -> None:
         """Record that this person wants what the soul said in this DM deleted from Slack."""
 
-    async def once(self, event: S, name: str = "") -> Entry[S]:
+    async def record(self, event: S, name: str = "") -> Entry[S]:
         """Append this entry, or read back the one that a former attempt left."""
 
-    async def once_soon(self, event: S, name: str = "") -> tuple[str, S]:
+    async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
         """The same, without waiting until it is on disk: its key, and the event."""
 
     async def step(
@@ -293,7 +293,7 @@ class Turn(Protocol):
         What `do` is given has steps of its own within this one: after a crash it goes on from those.
         """
 
-    async def enter(self, name: str, text: str) -> Memory:
+    async def record_text(self, name: str, text: str) -> Memory:
         """A text that is no file of the owner's but made from some, as a part of the system text."""
 
     async def wait(
@@ -325,7 +325,7 @@ class Turn(Protocol):
         `stop_sequences` are texts of which the first one ends the answer.
         """
 
-    async def talk(
+    async def call_interruptibly(
         self,
         name: str,
         memory: WorkingMemory,
@@ -344,13 +344,13 @@ class Turn(Protocol):
         earlier answers are left out of what the model sees.
         """
 
-    def report(self, model: str, what: Oddity) -> None:
+    def report_odd_answer(self, model: str, what: Oddity) -> None:
         """Health is to tell of an answer of this model that was odd in this way."""
 
-    async def look(self) -> Sequence[Entry[Said]]:
+    async def receive_inputs(self) -> Sequence[Entry[Said]]:
         """What came for this thread since it was last looked at, and waits: stops and messages."""
 
-    def absorb(self, perceptions: Sequence[Entry[Any]]) -> None:
+    def accept_inputs(self, perceptions: Sequence[Entry[Any]]) -> None:
         """These, too, are answered by this turn."""
 
     async def ask(self, name: str, question: Question) -> Answer:
@@ -360,36 +360,36 @@ class Turn(Protocol):
     async def withdraw(self) -> tuple[int, int]:
         """Let go of all that waits for answers in this thread, or goes on under it; how many of each."""
 
-    async def tell(self, name: str, event: Input) -> None:
+    async def send_to_self(self, name: str, event: Input) -> None:
         """An input for this very thread: how anything goes on after this turn."""
 
     async def send(self, name: str, thread: str, event: Input) -> bool:
         """An input for another thread; False where that had ended."""
 
     @property
-    def to_say(self) -> ToSay | None:
+    def unprompted_message(self) -> ToSay | None:
         """What the inner life wants said here, if that is what this turn is about."""
 
-    async def may_say(self) -> bool:
+    async def may_still_say(self) -> bool:
         """May that still be known where it is to be said? A recorded step: others can read there by now."""
 
-    async def became(self, outcome: Became) -> None:
+    async def report_unprompted_outcome(self, outcome: Became) -> None:
         """The inner life is to know what became of it: the first that is told counts."""
 
-    async def remind(self, reminder: Timer, seconds: float) -> None:
+    async def set_reminder(self, reminder: Timer, seconds: float) -> None:
         """This will be an input of this thread so many seconds after `began_at`."""
 
     @property
-    def wished(self) -> Question | None:
+    def branch_question(self) -> Question | None:
         """What a branch wants to ask here, of those who can read it; if that is what this turn is about."""
 
-    async def wait_for_other_wishes(self) -> bool:
+    async def wait_for_earlier_questions(self) -> bool:
         """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
 
     async def answered_since(self, question: Question) -> Answer | None:
         """How the same bound was answered for another branch, after this one wished to ask."""
 
-    async def relay(self, answer: Answer) -> None:
+    async def answer_branch(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""
 
     async def show_plan(self, plan: Planned) -> None:
@@ -415,7 +415,7 @@ class Turn(Protocol):
         said. It may be brought again after a crash.
         """
 
-    def facts(self) -> Facts | None:
+    def figures_of_turn(self) -> Facts | None:
         """Return what this execution has done, with its train of thought.
 
         For one that stands apart, return what the one before it did.
@@ -424,7 +424,7 @@ class Turn(Protocol):
     async def tell_alone(self, name: str, person: str, text: str) -> None:
         """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""
 
-    def show(self, status: str) -> None:
+    def show_status(self, status: str) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
 
     async def effect(
@@ -446,7 +446,7 @@ class Turn(Protocol):
     def speech(self) -> Speech:
         """A message to the person, not yet begun."""
 
-    def showing(self, status: str) -> AbstractAsyncContextManager[None]:
+    def status_while(self, status: str) -> AbstractAsyncContextManager[None]:
         """While inside, Slack shows what the soul is doing."""
 
 
@@ -487,7 +487,7 @@ class MentalProcess:
     name: str
     run: ProcessFunction
     when: str = ""
-    leads: Sequence[str] = ()
+    leads_to: Sequence[str] = ()
     commands: Sequence[str] = ()
     called: str = ""
     texts: Mapping[str, Words] = field(default_factory=dict)

@@ -116,7 +116,7 @@ class SoulRules:
                     yield entry.seq, f"its key is {entry.key}, but what it names gives {key}"
             case ModelCall(stretches=named):
                 for seq in named:
-                    if not issubclass(ledger.event(seq), Stretch):
+                    if not issubclass(ledger.event_class_of(seq), Stretch):
                         yield entry.seq, f"it begins with {seq}, which is no stretch of a conversation"
 
     def thread(self, _: Ledger, entry: Entry[Any]) -> Findings:
@@ -133,8 +133,8 @@ class SoulRules:
     def brought(self, ledger: Ledger, entry: Entry[Any]) -> Findings:
         """What was said elsewhere is brought into a conversation only within one channel, or one DM."""
         here = self._places.get(root_of(entry.thread))
-        for _, seq in ledger.kinds.seqs(entry.event):
-            there = ledger.thread(seq)
+        for _, seq in ledger.kinds.referenced_seqs(entry.event):
+            there = ledger.thread_of(seq)
             if there and self._places.get(root_of(there)) != here:
                 yield entry.seq, f"it brings {seq} here, which was said in another channel"
 

@@ -130,4 +130,4 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Crowd) 
         except OSError:
             connection.close()
             continue
-        crowd.enter(handler, whose(remote[0]))
+        crowd.add(handler, whose(remote[0]))

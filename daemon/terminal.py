@@ -227,7 +227,7 @@ async def _read(
 
 def _last(journal: Journal) -> ReadingEnded | None:
     """Return the end of the reading that all others were part of."""
-    for ended in reversed(journal.kind(ReadingEnded)):
+    for ended in reversed(journal.entries_of_kind(ReadingEnded)):
         if not is_part(ended.key):
             return ended.event
     return None
@@ -252,7 +252,7 @@ def _at(path: Path, asked: Asked) -> Path:
     if not _is_there(path):
         return path
     with reading(path, SOUL_KINDS) as journal:
-        keys = [entry.key for entry in journal.kind(Message)]
+        keys = [entry.key for entry in journal.entries_of_kind(Message)]
     if keys == [asked.key] and _is_cut_off(path):
         return path
     raise ConfigError(f"{path} holds another journal, or a reading that is over: name a new file.")
@@ -266,7 +266,7 @@ def _is_there(path: Path) -> bool:
 def _is_cut_off(path: Path) -> bool:
     """Did the reading in this journal not come to its end? Then it goes on, and says so."""
     with reading(path, SOUL_KINDS) as journal:
-        if journal.kind(TurnEnded):
+        if journal.entries_of_kind(TurnEnded):
             return False
     print("Going on where it was cut off.", file=sys.stderr)
     return True
@@ -306,7 +306,7 @@ def _world(
 class Nobody(Speaker):
     """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
 
-    async def earlier(self, thread: str) -> Earlier:
+    async def earlier_messages(self, thread: str) -> Earlier:
         return Earlier()
 
     def status(self, *_: object) -> None:
@@ -315,10 +315,10 @@ class Nobody(Speaker):
     def pages(self, text: str, *_: object) -> Sequence[Page]:
         return [Page(text=text, upto=len(text))] if text else []
 
-    def cut(self, text: str, since: int) -> int:
+    def page_end(self, text: str, since: int) -> int:
         return len(text)
 
-    async def own(self, *_: object) -> Sequence[Posted]:
+    async def own_messages(self, *_: object) -> Sequence[Posted]:
         return ()
 
     async def name(self, person: str) -> str:
@@ -327,10 +327,10 @@ class Nobody(Speaker):
     async def start(self, *_: object, **__: object) -> Any:
         raise SpeechFailed("there is nobody to speak to")
 
-    def left_out(self, thread: str, word: str) -> None:
+    def report_left_out(self, thread: str, word: str) -> None:
         """Nothing is said, so nothing is left out."""
 
-    extend = finish = leave = replace = retract = card = whisper = direct = start
+    extend = finish = leave_message = replace = retract = show_card = whisper = open_dm = start
 
 
 class Progress:
@@ -345,7 +345,7 @@ class Progress:
 
     async def follow(self, journal: Journal) -> None:
         """Until the reading is over."""
-        async for entries in journal.follow(0):
+        async for entries in journal.follow_entries(0):
             for entry in entries:
                 self._count(entry)
                 if isinstance(entry.event, TurnEnded):

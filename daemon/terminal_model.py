@@ -91,10 +91,10 @@ class TerminalModel:
         self.gave_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Set when no model will answer: why, and what to do. Calls then wait until they are cancelled."""
         self.request = claude.request
-        self.bounded = claude.bounded
-        self.reserve = claude.reserve
+        self.bounded_request = claude.bounded_request
+        self.highest_cost = claude.highest_cost
         self.window = claude.window
-        self.excess = claude.excess
+        self.excess_tokens = claude.excess_tokens
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
@@ -105,18 +105,18 @@ class TerminalModel:
         while True:
             reply = await self._claude.call(request, hear, hold, stop)
             if reply.outcome == "cancelled" and failed:
-                await self._give_up(AWAY, failed)
+                await self._leave_unanswered(AWAY, failed)
             if reply.outcome != "failed" or reply.failure == TOO_LONG:
                 return reply
             if reply.failure not in PASSING:
-                await self._give_up(ADVICE.get(reply.failure, ADVICE["bad-request"]), reply)
+                await self._leave_unanswered(ADVICE.get(reply.failure, ADVICE["bad-request"]), reply)
             failed = reply
             with suppress(Stopped):
                 async with Patience(self._clock, math.inf, stop):
                     await self._clock.sleep(max(pause, reply.after))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _give_up(self, why: str, reply: Reply) -> NoReturn:
+    async def _leave_unanswered(self, why: str, reply: Reply) -> NoReturn:
         """Say so, and leave this call unanswered, as a kill would: the journal can go on from there."""
         if not self.gave_up.done():
             model = reply.model

@@ -36,7 +36,7 @@ def find(reading: Reading, asked: str) -> Entry[Opened]:
 
     Raises LookupError, which names the latest threads.
     """
-    threads = reading.kind(Opened)
+    threads = reading.entries_of_kind(Opened)
     place = _place(asked)
     found = _at(reading, threads, *place) if place else _beginning(threads, asked)
     if len(found) == 1:
@@ -69,7 +69,7 @@ def _at(reading: Reading, threads: Sequence[Entry[Opened]], channel: str, ts: st
 
 def threads(reading: Reading, *, everything: bool = False) -> Iterator[str]:
     """The threads that can be asked for, a line each, the latest last; the latest few, or all."""
-    opened = reading.kind(Opened)
+    opened = reading.entries_of_kind(Opened)
     if not opened:
         yield "The journal holds no thread yet."
     line = _line_maker(reading)
@@ -103,7 +103,7 @@ def trace(reading: Reading, opened: Entry[Opened], width: float) -> Iterator[str
 
 def _entries(reading: Reading, thread: str) -> Iterator[Entry[Event]]:
     """Those of a thread, and of the branches under it."""
-    entries: list[Entry[Event]] = reading.of(thread)
+    entries: list[Entry[Event]] = reading.thread_entries(thread)
     yield from entries
     for branch in only(Spawned, entries):
         yield from _entries(reading, branch.event.thread)
@@ -124,7 +124,7 @@ def told(entry: Entry[Event]) -> str:
 def _names(reading: Reading) -> Mapping[str, str]:
     """What people are called who have said something, by their ids."""
     names: dict[str, str] = {}
-    for *_, fields in reading.fields([Said], ["$.user", "$.name"]):
+    for *_, fields in reading.fields_of_kind([Said], ["$.user", "$.name"]):
         user, name = json.loads(fields)
         if name:
             names[user] = name
@@ -183,7 +183,7 @@ def _holds(reading: Reading, opened: Entry[Opened], channel: str, ts: str) -> bo
         return False
     if opened.event.ts == ts:
         return True
-    messages: list[Entry[Any]] = reading.of(opened.thread, Said, Spoken, CardShown)
+    messages: list[Entry[Any]] = reading.thread_entries(opened.thread, Said, Spoken, CardShown)
     return ts in [message.event.ts for message in messages]
 
 
@@ -192,10 +192,12 @@ def _line_maker(reading: Reading) -> Callable[[Entry[Opened]], str]:
 
     It names a group DM by the people who spoke in it, who are looked up here once for all threads.
     """
-    groups = {one.thread: one.event.channel for one in reading.kind(Opened) if one.event.where == "group"}
+    groups = {
+        one.thread: one.event.channel for one in reading.entries_of_kind(Opened) if one.event.where == "group"
+    }
     spoke: dict[str, dict[str, str]] = {channel: {} for channel in groups.values()}
     if groups:
-        for _, thread, *_, fields in reading.fields([Said], ["$.user", "$.name", "$.bot"]):
+        for _, thread, *_, fields in reading.fields_of_kind([Said], ["$.user", "$.name", "$.bot"]):
             user, name, bot = json.loads(fields)
             if root_of(thread) in groups and name and not bot:
                 spoke[groups[root_of(thread)]][user] = name

@@ -30,10 +30,10 @@ async def turn_lines(journal: Journal) -> AsyncIterator[None]:
         return
     ended = Ended(journal)
     try:
-        async with meanwhile(ended.tell_for_ever()):
+        async with meanwhile(ended.log_forever()):
             yield
     finally:
-        ended.tell()
+        ended.log_lines()
 
 
 class Ended:
@@ -41,31 +41,31 @@ class Ended:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._told = journal.last()
+        self._told = journal.last_seq_of_all()
 
-    async def tell_for_ever(self) -> None:
+    async def log_forever(self) -> None:
         """Until cancelled."""
         while True:
-            changed = self._journal.changed
-            self.tell()
+            changed = self._journal.next_change
+            self.log_lines()
             await changed.wait()
 
-    def tell(self) -> None:
+    def log_lines(self) -> None:
         """Write their lines."""
-        if self._journal.newest(TurnEnded) <= self._told:
+        if self._journal.change_counter(TurnEnded) <= self._told:
             return
-        for ended in self._journal.kind(TurnEnded, since=self._told):
+        for ended in self._journal.entries_of_kind(TurnEnded, since=self._told):
             self._told = ended.seq
             with suppress(JournalError):
                 _tell(self._journal, ended)
 
 
 def _tell(journal: Journal, ended: Entry[TurnEnded]) -> None:
-    began = journal.at(ended.cause or 0)
+    began = journal.entry(ended.cause or 0)
     if not isinstance(began.event, TurnBegan):
         return
     calls, dollars = 0, 0.0
-    for call in journal.of(ended.thread, ModelCall, since=began.seq):
+    for call in journal.thread_entries(ended.thread, ModelCall, since=began.seq):
         if call.seq < ended.seq and not call.event.taken_from:
             calls += 1
             dollars += call.event.cost

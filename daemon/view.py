@@ -52,7 +52,7 @@ def show(app: web.Application, services: Services, own_files: OwnFiles) -> None:
         rebuild=view.rebuild,
         state=view.state,
         health=view.health,
-        ready=services.budget.ready,
+        ready=services.budget.preload,
         details=view.details,
         inner=view.inside,
         thinking=services.thinking,
@@ -81,7 +81,7 @@ class View:
             spent=lambda: budget.today().inner,
         )
         purse = Purse(daily=budget.daily, now=now)
-        link = slack.link if settings.slack == "real" else _no_link
+        link = slack.message_link if settings.slack == "real" else _no_link
         directory = Directory(called=self._called, people_in=slack.people_in, link=link)
         answering = Answering(journal, settings.owner_user_ids, slack.press)
         self.overview = Overview(journal, slack.places, purse, answering, directory)
@@ -91,7 +91,7 @@ class View:
         hearing = self._slack.hearing
         metrics = Metrics(self._services.journal)
         faults = "Things that are wrong and that no restart mends; /healthz says which."
-        metrics.gauge("soul_faults", faults, lambda: len(self._wrong()))
+        metrics.gauge("soul_faults", faults, lambda: len(self._faults()))
         wanted = "Sockets that are kept (SLACK_CONNECTIONS)."
         metrics.gauge("soul_sockets_wanted", wanted, lambda: hearing.wanted)
         for name, part, help in GAUGES:
@@ -101,12 +101,12 @@ class View:
         metrics.counter("soul_connections", opened, "reason", hearing.opened)
         failed = "Attempts in vain, by what was lacking."
         metrics.counter("soul_connection_failures", failed, "lacking", hearing.failed)
-        self._models.measure(metrics)
+        self._models.add_metrics(metrics)
         return metrics
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
         """What the model was sent in this call, made anew; and whether that is what it saw."""
-        memory = seen_by(call, self._services.texts.read, self._services.journal.at)
+        memory = seen_by(call, self._services.texts.text_entry, self._services.journal.entry)
         seen = self._services.claude.request(memory, call.event.model, call.event.schema)
         return seen, digest(seen) == call.event.saw
 
@@ -123,22 +123,22 @@ class View:
             "budget": budget.daily,
             "spent": today.cost,
             "worth": today.worth,
-            "wrong": self._wrong(),
-            "reports": [self._models.told(one) for one in self._models.reports],
+            "wrong": self._faults(),
+            "reports": [self._models.report_as_json(one) for one in self._models.reports],
             "models": {"speak": settings.claude_model, "fast": settings.claude_model_fast},
-            "inner": self.inside.there,
-            "questions": self.overview.waiting,
+            "inner": self.inside.has_content,
+            "questions": self.overview.open_question_count,
         }
 
     def _name(self) -> str:
         """The soul's, as soul.md says it now."""
-        return name_of(self._services.texts.newest(SOUL))
+        return name_of(self._services.texts.newest_text(SOUL))
 
     async def _called(self, id: str) -> str:
         """What a person or a channel is called; the soul is called as soul.md says."""
         if self._slack.is_me(id):
             return self._name()
-        return await self._slack.called(id)
+        return await self._slack.name_of(id)
 
     def health(self) -> Mapping[str, Any]:
         """`ok`: it hears, remembers, and its models answer. Only with `restart` may a restart help.
@@ -147,14 +147,14 @@ class View:
         """
         journal = self._services.journal
         reports = self._models.reports
-        restart = self._slack.hearing.deaf or not journal.well
+        restart = self._slack.hearing.is_disconnected or not journal.is_well
         return {
             "ok": not restart and all(one.slow for one in reports),
             "restart": restart,
-            "wrong": self._wrong(),
-            "reports": [self._models.told(one) for one in reports],
-            **self._hearing(),
-            "writable": journal.writable,
+            "wrong": self._faults(),
+            "reports": [self._models.report_as_json(one) for one in reports],
+            **self._hearing_state(),
+            "writable": journal.is_writable,
             "damage": journal.damage,
             "seq": _last(journal),
         }
@@ -163,39 +163,39 @@ class View:
         """What Health shows beside that: what runs here, for how long, and how its models fare."""
         services, hearing = self._services, self._slack.hearing
         return {
-            **self._models.details(),
+            **self._models.details_as_json(),
             "models": models_of(services.settings),
             "backend": backend_table(services.claude.backend),
             "version": self._version,
             "uptime": services.clock.steady() - self._began,
-            "sockets": hearing.alive,
+            "sockets": hearing.alive_count,
             "sockets_wanted": hearing.wanted,
         }
 
-    def _hearing(self) -> Mapping[str, Any]:
+    def _hearing_state(self) -> Mapping[str, Any]:
         """How well it hears, and what it has still to read."""
         hearing = self._slack.hearing
         return {
-            "deaf": hearing.deaf,
-            "sockets": hearing.alive,
+            "deaf": hearing.is_disconnected,
+            "sockets": hearing.alive_count,
             "inbound_age": hearing.inbound_age,
             "event_age": hearing.event_age,
-            **self._catch_up(),
+            **self._backfill_state(),
         }
 
     def _part_of_hearing(self, name: str) -> float | None:
-        part: float | None = self._hearing()[name]
+        part: float | None = self._hearing_state()[name]
         return part
 
-    def _wrong(self) -> Sequence[str]:
+    def _faults(self) -> Sequence[str]:
         """Tell owners what is wrong: of models, the app in Slack, what may be spent, and their own files."""
-        told = [self._models.told(one)["sentence"] for one in self._models.reports]
+        told = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
         lacking = self._services.claude.backend.check.wrong
-        return [*told, *lacking, *self._slack.wrong, *self._budget.wrong, *self._wrong_files()]
+        return [*told, *lacking, *self._slack.owner_advice, *self._budget.fault, *self._file_faults()]
 
-    def _wrong_files(self) -> Sequence[str]:
+    def _file_faults(self) -> Sequence[str]:
         """Tell why files of the owner's are not in use as they are now; of many, the first ones."""
-        found = [*self._services.texts.wrong]
+        found = [*self._services.texts.faults]
         if self._services.library:
             found += self._services.library.find_faults()
         found += self._own_files.changed
@@ -206,7 +206,7 @@ class View:
             ]
         return found
 
-    def _catch_up(self) -> Mapping[str, Any]:
+    def _backfill_state(self) -> Mapping[str, Any]:
         """How far what was missed is read; the log says it, too, where it takes long.
 
         There is none before Slack has said hello for the first time, or where the daemon never was away. It
@@ -217,9 +217,13 @@ class View:
             return {"caught_up_until": None, "catching_up": False, "left_to_read": 0}
         catch_up = self._slack.catch_up
         left = 0
-        if catch_up.reads_missed:
+        if catch_up.is_reading_missed:
             left = catch_up.progress.conversations + catch_up.progress.threads
-        return {"caught_up_until": catch_up.until, "catching_up": catch_up.reads_missed, "left_to_read": left}
+        return {
+            "caught_up_until": catch_up.read_until,
+            "catching_up": catch_up.is_reading_missed,
+            "left_to_read": left,
+        }
 
 
 def _no_link(channel: str, ts: str, root: str) -> str:
@@ -230,6 +234,6 @@ def _no_link(channel: str, ts: str, root: str) -> str:
 def _last(journal: Journal) -> int | None:
     """None where not even that can be read: then `damage` says why."""
     try:
-        return journal.last()
+        return journal.last_seq_of_all()
     except JournalError:
         return None

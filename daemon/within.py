@@ -74,7 +74,7 @@ def alive(means: Means, registry: Registry, journal: Journal, neighbours: Iterab
 
     def said(seq: int) -> str:
         """Without its thoughts; nothing where that is damaged: no tick fails of it for ever."""
-        return "".join(without_thoughts(call.event.text) for call in journal.sound([seq]))
+        return "".join(without_thoughts(call.event.text) for call in journal.readable_entries([seq]))
 
     return Life(
         state=means.state,
@@ -115,4 +115,4 @@ def supervisor_of(
 async def begin(journal: Journal, limits: InnerLimits) -> None:
     """The daemon was started with an inner life: it is told so before anything else comes to it."""
     began = InnerBegan(reads_dms=limits.reads_dms)
-    await journal.append(INNER, began, key=f"inner-began:{journal.last()}")
+    await journal.append(INNER, began, key=f"inner-began:{journal.last_seq_of_all()}")

@@ -133,7 +133,7 @@ class Container:
 
     def resume(self) -> None: ...
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         return 0.0  # then the time of the clock counts
 
     def kill(self) -> None:

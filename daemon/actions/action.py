@@ -42,22 +42,22 @@ class ActionContext(Protocol):
     def memory(self) -> WorkingMemory:
         """The conversation, with all that was heard since."""
 
-    async def interrupted(self) -> bool:
+    async def is_interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
 
-    def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+    def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
 
-    def words(self, name: str, **words: str) -> str:
+    def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
 
-    def doing(self, meaning: str) -> None:
+    def show_status(self, meaning: str) -> None:
         """The status line says what it is at."""
 
-    def found(self, action: str, outcome: Outcome) -> None:
+    def report_finding(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
 
     def is_new(self, text: str) -> bool:
@@ -86,7 +86,7 @@ class Run(ActionContext, Protocol):
     ) -> Came:
         """How a cognitive step asks in a run: through outages and refusals; None where no answer came."""
 
-    def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
+    def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""
 
 

@@ -24,7 +24,7 @@ def as_list(run: ActionContext, given: Mapping[str, Any]) -> str:
     shown = "\n".join(_named(run, given))
     block = f"{FENCE}\n{shown}\n{FENCE}"
     if _is_long(given):
-        block += "\n" + run.words("prompts/sentences/left_out")
+        block += "\n" + run.prompt("prompts/sentences/left_out")
     return block
 
 

@@ -21,7 +21,7 @@ class BaseContext:
         self._shown = [] if shown is None else shown
         self._labels = labels(turn.text(LABELS))
 
-    def words(self, name: str, **words: str) -> str:
+    def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
         return worded(self.turn, name, **words)
 

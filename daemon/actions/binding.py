@@ -26,7 +26,7 @@ def bind(run: ActionContext, one: Definition) -> Action:
     agreed: set[str] = set()
 
     async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
-        run.doing(one.name)
+        run.show_status(one.name)
         given = dict[str, Any]()
         if args:
             given = args.model_dump(mode="json")
@@ -36,7 +36,7 @@ def bind(run: ActionContext, one: Definition) -> Action:
             outcome: Outcome = await _recorded(run, one, given, args)
         else:
             outcome = _remembered(run, await one.perform(run, args), log)
-        run.found(one.name, outcome)
+        run.report_finding(one.name, outcome)
         return outcome
 
     return Action(
@@ -69,7 +69,7 @@ def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
             outcome = Finish(found)
     if isinstance(memory, WorkingMemory):
         known = {*run.memory.memories}
-        run.hear([one for one in memory.conversation if one not in known])
+        run.add_memories([one for one in memory.conversation if one not in known])
     return outcome  # type: ignore[no-any-return]
 
 
@@ -113,18 +113,18 @@ async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agr
         raise Refused(run.label("nobody can agree"))
     args, owner = as_list(run, given), f"<@{owners[0]}>"
     question = Question(
-        text=run.words("prompts/sentences/approve", action=one.name, args=args, owner=owner),
+        text=run.prompt("prompts/sentences/approve", action=one.name, args=args, owner=owner),
         to=owners,
         owners=owners,
         choices=buttons(run.turn.text(LABELS), "approve", "decline"),
         about={"action": one.name, "version": one.version, "args": given},
     )
     answered = await run.turn.ask("approval", question)
-    run.hear(answered.memories)
+    run.add_memories(answered.memories)
     if answered.value != "approve":
         raise Refused(run.label("declined"))
     before = run.memory
-    if await run.interrupted():
+    if await run.is_interrupted():
         raise Refused(run.label("stopped"))
     if answered.more or run.memory is not before:
         agreed.add(this)

@@ -39,18 +39,18 @@ class BreakingOut:
     contexts: Contexts
     known: Known
 
-    async def judged(self, answer: str, written: Written, waits: bool) -> tuple[bool, Judged]:
+    async def judge_answer(self, answer: str, written: Written, waits: bool) -> tuple[bool, Judged]:
         """Return whether it only says again what it said directly before, and how that was judged.
 
         Where that is not plain, a small call says. With a command that would leave a record it is no tick
         without fruit.
         """
         names = [one.name for one in written.commands]
-        news = self.contexts.news()
+        news = self.contexts.has_news()
         fruitless = 0
         if not news and NEW.isdisjoint(names):
-            fruitless = 1 + self.contexts.state.log.fruitless()
-        previous = self.contexts.previous()
+            fruitless = 1 + self.contexts.state.log.count_fruitless()
+        previous = self.contexts.previous_answer()
         found = judge(
             answer,
             previous,
@@ -65,11 +65,11 @@ class BreakingOut:
         memory = working_memory(()).with_region("instruction", asked)
         compared = await self.turn.call("compare", memory, "fast")
         reply = compared.event.text
-        if not compared.event.usable:
+        if not compared.event.is_usable:
             reply = ""
         return verdict_of(reply, found.similarity), found
 
-    def effect(self, answer: str, pause: float) -> tuple[Effect, str]:
+    def choose_effect(self, answer: str, pause: float) -> tuple[Effect, str]:
         """What is to be other in the next tick, and the words for it."""
         history = attempted([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
@@ -79,7 +79,7 @@ class BreakingOut:
     def _around(self, answer: str, pause: float) -> Around:
         state, now = self.contexts.state, self.contexts.now
         notebook = state.records.of(LLM_MEMORY, now.view, TASKS)
-        far = state.records.far(now.view, now.tick, FAR)
+        far = state.records.spread_of_older(now.view, now.tick, FAR)
         return Around(
             repeated=answer,
             now=now.at,

@@ -77,7 +77,7 @@ class Commanding:
             view=self.view,
             stays_open=not fault.repaired,
         )
-        return await self.turn.once(event)
+        return await self.turn.record(event)
 
 
 def _done(came: Any) -> Done:

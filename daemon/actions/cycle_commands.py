@@ -70,7 +70,7 @@ def _idle(log: ProcessLog) -> Perform:
         if not args.processes and args.notes is None and args.seconds is None:
             running = [one.id for one in log.all() if not one.ended]
             return Done(text="You slept.", shows=running)
-        knows = tick.views.knowing(tick.view)
+        knows = tick.views.make_check(tick.view)
         known = {one.id for one in log.all() if knows(one.view, one.id)}
         unknown = [id for id in args.processes if id not in known]
         if unknown:

@@ -80,40 +80,40 @@ class Deeds:
                 alone.append(job)
             else:
                 beside.append(job)
-        await self._turn.beside(beside)
+        await self._turn.run_beside(beside)
         for job in alone:
-            await self._turn.beside([job])
+            await self._turn.run_beside([job])
         if beside or alone:
             self.called = True
 
     # The words of the core
 
-    async def note(self, text: str) -> None:
+    async def add_note(self, text: str) -> None:
         """The core says so, and calls nobody."""
-        told = await self._turn.once(SystemMessage(text=text))
+        told = await self._turn.record(SystemMessage(text=text))
         self.memory = self.memory.with_memory(remember(told))
 
-    async def tell(self, text: str, *, code: str, count: int = 0) -> None:
+    async def call_soul_again(self, text: str, *, code: str, count: int = 0) -> None:
         """The core says so, and the soul is called again with it."""
         self.called = True
-        await self._turn.tell(code, InnerMessage(text=text, code=code, count=count))
+        await self._turn.send_to_self(code, InnerMessage(text=text, code=code, count=count))
 
-    async def remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
+    async def add_remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
         """A remark of the core in the owner's words."""
         code = meaning.replace(" ", "-")
         text = element("system-note", f"{self._said(meaning)}{more}", code=code)
         if calls:
-            await self.tell(text, code=code)
+            await self.call_soul_again(text, code=code)
         else:
-            await self.note(text)
+            await self.add_note(text)
 
-    async def unknown_thread(self, thread: str) -> None:
+    async def report_unknown_thread(self, thread: str) -> None:
         """There is none of this id in this tree."""
         await self._thread_error(unknown_id=thread, code="unknown_thread", message=UNKNOWN_THREAD)
 
     async def _thread_error(self, **what: str) -> None:
         """Something about threads cannot be done."""
-        await self.tell(element("system-thread-error", **what), code="thread-error")
+        await self.call_soul_again(element("system-thread-error", **what), code="thread-error")
 
     def _said(self, meaning: str) -> str:
         """The owner's words for it."""
@@ -147,7 +147,7 @@ class Deeds:
         else:
             known = f"{self._said('no such tag, only')} {', '.join(self._explanations)}."
             text = element("system-note", known, code="no-such-tag")
-        await self.note(text)
+        await self.add_note(text)
 
     async def _spawn(self, payload: Payload) -> None:
         """One branch, which is confirmed before anything stands in it."""
@@ -155,19 +155,19 @@ class Deeds:
         if payload.children:
             first = payload.children[0].inner
         if not first.strip():
-            await self.remark("nothing to send")
+            await self.add_remark("nothing to send")
             return
         if await self._refused(1):
             return
         label = payload.attributes.get("suggested_sub_id", "")
         branch = await self._begin(label, first)
-        await self._turn.tree.await_answers([branch], collect=False)
+        await self._turn.branches.await_answers([branch], collect=False)
 
     async def _fan_out(self, payload: Payload) -> None:
         """A branch for each item."""
         items = [child.inner for child in payload.children if child.inner.strip()]
         if not items:
-            await self.remark("no items")
+            await self.add_remark("no items")
             return
         if await self._refused(len(items)):
             return
@@ -175,20 +175,20 @@ class Deeds:
         for number, item in enumerate(items, 1):
             branches.append(await self._begin(f"item-{number}", item))
         collect = _attribute(payload, "collect").casefold() != "false"
-        await self._turn.tree.await_answers(branches, collect=collect)
+        await self._turn.branches.await_answers(branches, collect=collect)
         together = str(collect).lower()
-        await self.note(element("fan-out-started", total=len(branches), collect=together))
+        await self.add_note(element("fan-out-started", total=len(branches), collect=together))
 
     async def _begin(self, label: str, first: str) -> Entry[Spawned]:
         message = InnerMessage(sender=self._turn.thread, text=first.strip())
-        branch = await self._turn.tree.spawn(label, message)
+        branch = await self._turn.branches.spawn(label, message)
         self.memory = self.memory.with_memory(remember(branch))
         self.waits = True
         return branch
 
     async def _refused(self, wanted: int) -> bool:
         """May so many branches not be begun? Then the soul is told why."""
-        why = self._turn.tree.refusal(wanted)
+        why = self._turn.branches.refusal(wanted)
         if not why:
             return False
         await self._thread_error(code=why, message=self._said(why))
@@ -197,17 +197,17 @@ class Deeds:
     async def _send(self, payload: Payload) -> None:
         """A message to a thread of this tree."""
         to, text = _attribute(payload, "to"), payload.inner.strip()
-        if not self._turn.tree.knows(to):
-            await self.unknown_thread(to)
+        if not self._turn.branches.has_thread(to):
+            await self.report_unknown_thread(to)
             return
         if not text:
-            await self.remark("nothing to send")
+            await self.add_remark("nothing to send")
             return
         message = InnerMessage(sender=self._turn.thread, text=text)
-        if not await self._turn.tree.send("send", to, message):
+        if not await self._turn.branches.send("send", to, message):
             await self._thread_error(id=to, code="thread_ended")
             return
-        await self.note(element("sent", to=to))
+        await self.add_note(element("sent", to=to))
         if to == self._turn.thread:
             self.called = True
 
@@ -217,19 +217,19 @@ class Deeds:
         except ValueError:
             seconds = 0.0
         if not 1.0 <= seconds <= YEAR:
-            await self.remark("time")
+            await self.add_remark("time")
             return
         label = _attribute(payload, "label")
-        timer = await self._turn.tree.set_timer(label, seconds)
+        timer = await self._turn.branches.set_timer(label, seconds)
         self.waits = True
-        await self.note(element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
+        await self.add_note(element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
 
     async def _cancel_timer(self, payload: Payload) -> None:
         timer = _attribute(payload, "id")
-        if await self._turn.tree.cancel_timer(timer):
-            await self.note(element("timer-cancelled", id=timer))
+        if await self._turn.branches.cancel_timer(timer):
+            await self.add_note(element("timer-cancelled", id=timer))
         else:
-            await self.remark("no timer")
+            await self.add_remark("no timer")
 
     async def _clear_context(self, payload: Payload) -> None:
         """From the next turn on the last so many messages are in sight, and at least those of this turn; the
@@ -239,15 +239,15 @@ class Deeds:
             keep = min(int(text[:10]), MOST_KEPT)
         seen = self.memory.seqs
         came = set(seqs_of(self._turn.inputs))
-        before = [seq for seq in seen if seq < self._turn.number and seq not in came]
+        before = [seq for seq in seen if seq < self._turn.began_seq and seq not in came]
         gone = before[: max(len(seen) - keep, 0)]
         kept = len(seen) - len(gone)
         if gone:
             cleared = ContextCleared(text="", last=gone[-1], kept=kept)
-            entry = await self._turn.once(cleared)
+            entry = await self._turn.record(cleared)
             self.memory = self.memory.with_memory(remember(entry))
         else:
-            await self.note(element("context-cleared", kept_messages=kept))
+            await self.add_note(element("context-cleared", kept_messages=kept))
 
     # Actions
 
@@ -256,7 +256,7 @@ class Deeds:
         context = OpenContext(turn, self.memory, self._shown)
         text = await self._done(context, definition, payload)
         result = InnerMessage(sender=definition.name, text=shortened(text, MOST_FOUND))
-        await turn.tell("result", result)
+        await turn.send_to_self("result", result)
 
     async def _done(self, context: OpenContext, definition: Definition, payload: Payload) -> str:
         action = bind(context, definition)

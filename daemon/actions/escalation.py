@@ -30,7 +30,7 @@ async def ask_person(
     if not words:
         raise ValueError("a question that someone is to answer needs words")
     answered = await run.turn.ask("ask", Question(text=words, to=run.turn.people))
-    run.hear(answered.memories)
+    run.add_memories(answered.memories)
     return run.label("answered")
 
 
@@ -50,11 +50,11 @@ async def schedule(
         name=last.name,
         chosen=last.chosen,
         owner=last.owner,
-        text=run.words("prompts/reminder", text=text),
+        text=run.prompt("prompts/reminder", text=text),
         ts=f"{due:.6f}",
         note=REMINDER,
     )
-    await run.turn.remind(timer, minutes * MINUTE)
+    await run.turn.set_reminder(timer, minutes * MINUTE)
     return f"{run.label('reminder set, in minutes')}: {minutes}"
 
 
@@ -64,9 +64,9 @@ async def escalate(run: Run, expert: Expert) -> Outcome:
     if expert:
         return ISMResult(next_process=EXPERT)
     if run.turn.owners:
-        words = run.words("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
+        words = run.prompt("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
     else:
-        words = run.words("prompts/sentences/escalated_to_nobody")
+        words = run.prompt("prompts/sentences/escalated_to_nobody")
     spoken = await run.turn.say(words)
-    run.told(run.memory.with_memory(*map(remember, spoken)))
+    run.report_told(run.memory.with_memory(*map(remember, spoken)))
     return Finish()

@@ -360,4 +360,4 @@ def _value_of(name: str, run: ActionContext, means: Means) -> object:
 async def _say(run: ActionContext, text: str) -> None:
     """Say it, and know that it was said."""
     spoken = await run.turn.say(text, answers=False)
-    run.hear(map(remember, spoken), news=False)
+    run.add_memories(map(remember, spoken), news=False)

@@ -38,24 +38,24 @@ class News:
 
 async def look(turn: Turn, goal: str) -> News:
     """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
-    seen = await turn.look()
+    seen = await turn.receive_inputs()
     stops = only(StopAsked, seen)
     if stops:
         ended = ended_by(stops, seen)
-        turn.absorb(ended)  # what others said, or was said after it, has its own turn
+        turn.accept_inputs(ended)  # what others said, or was said after it, has its own turn
         said = [entry for entry in ended if entry.event.text]
         return News(stopped=True, memories=tuple(map(remember, said)))
     commands = [entry for entry in only(Message, seen) if entry.event.command]
     for asked in commands:
         if asked.event.command == "trace":  # what is about memory has a turn of its own
             await turn.whisper("trace", asked.event.user, traced(turn))
-            turn.absorb([asked])
+            turn.accept_inputs([asked])
     messages = [entry for entry in seen if entry not in commands]
     if not messages:
-        return News(stopped=await turn.is_overtaken())
+        return News(stopped=await turn.is_superseded_by_edit())
     if await _is_new(turn, goal, messages):
         return News(memories=await _set_aside(turn, messages))
-    turn.absorb(messages)
+    turn.accept_inputs(messages)
     return News(memories=tuple(map(remember, messages)))
 
 

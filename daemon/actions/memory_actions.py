@@ -45,7 +45,7 @@ async def read_thread(
     ] = 1,
 ) -> str:
     """Read what was said in this conversation before what you see of it, a page at a time."""
-    found = await memories.earlier(run.turn.thread, _in_sight(run), back)
+    found = await memories.earlier_page(run.turn.thread, _in_sight(run), back)
     return _told(run, memories, [_line(said) for said in found])
 
 
@@ -62,7 +62,7 @@ async def remember(
     ] = "",
 ) -> str:
     """Keep something for later: SearchMemory finds it wherever what is said here may be known."""
-    await run.turn.once(Remembered(text=text, about=about))
+    await run.turn.record(Remembered(text=text, about=about))
     return run.label("noted")
 
 
@@ -76,7 +76,7 @@ def _told(run: ActionContext, memories: Memories, lines: Sequence[str]) -> str:
     told = [*lines]
     if not told:
         told.append(run.label("nothing found"))
-    if memories.behind:
+    if memories.is_behind:
         told.append(run.label("not all searched"))
     return "\n".join(told)
 

@@ -92,7 +92,7 @@ async def _met(tick: Tick, reach: Reach, to: str) -> tuple[str, str]:
     neighbour = await step(tick, "neighbour", {"to": to}, partial(reach.neighbour, to))
     if not neighbour:
         raise Refused(f"no neighbour is known as {to!r}: the owner names them, by the ids of their users")
-    thread = await step(tick, "meeting", {"to": to}, partial(reach.meeting, to))
+    thread = await step(tick, "meeting", {"to": to}, partial(reach.shared_channel_thread, to))
     if not thread:
         raise Refused(f"there is no such channel in which {to!r} is, too")
     return f"<@{neighbour}>", thread

@@ -72,7 +72,7 @@ async def _addressed(tick: Tick, reach: Reach, to: str) -> str:
     """The thread of whoever is addressed. Raises Refused where nobody knows them."""
     thread = await step(tick, "address", {"to": to}, partial(reach.thread, to))
     if not thread:
-        can = await reach.known(tick.views, tick.view)
+        can = await reach.recipients_in_words(tick.views, tick.view)
         raise Refused(f"nobody here is known as {to!r}: address {can}")
     return thread
 
@@ -113,14 +113,14 @@ def why_not(tick: Tick, reach: Reach, thread: str, text: str) -> str:
     """Why this may not be said there; empty where it may."""
     if not tick.views.may_know(thread, tick.view):
         return UNKNOWABLE
-    if reach.was_wanted(thread, text):
+    if reach.was_already_requested(thread, text):
         return TWICE
     return ""
 
 
 async def to_say(tick: Tick, reach: Reach, thread: str, text: str) -> ToSay:
     """What is to be said there, as that conversation takes it up."""
-    place = await step(tick, "place", {"thread": thread}, partial(reach.called, thread))
+    place = await step(tick, "place", {"thread": thread}, partial(reach.place_in_words, thread))
     return ToSay(text=text, by=tick.id, to=thread, place=place, view=tick.view)
 
 

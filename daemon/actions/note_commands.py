@@ -106,7 +106,7 @@ class Commands:
     async def list(self, tick: Tick, which: Which) -> Done:
         """Of each that may be known in view, more than its id and priority."""
         await self._notes.update()
-        knows = tick.views.knowing(tick.view)
+        knows = tick.views.make_check(tick.view)
         wanted = Filter.of(which.model_dump(exclude={"more"}, exclude_none=True))
         ids = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
         found, _ = self._those(ids)

@@ -13,18 +13,18 @@ from daemon.mind.prompting import feeling
 class OpenContext(BaseContext):
     """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
 
-    async def interrupted(self) -> bool:
+    async def is_interrupted(self) -> bool:
         """No: a stop ends the turn itself, and what was said meanwhile is heard by the next one."""
         return False
 
-    def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+    def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """Whoever agreed to it, and what was said about that."""
         self.memory = self.memory.with_memory(*memories)
 
-    def doing(self, meaning: str) -> None:
+    def show_status(self, meaning: str) -> None:
         """The status line says what it is at."""
         base = feeling(self.turn).status
-        self.turn.show(f"{base} · {self.label(meaning)}")
+        self.turn.show_status(f"{base} · {self.label(meaning)}")
 
-    def found(self, action: str, outcome: Outcome) -> None:
+    def report_finding(self, action: str, outcome: Outcome) -> None:
         """Nothing more: its result is a message of its own."""

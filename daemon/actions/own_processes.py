@@ -32,7 +32,7 @@ class Own:
             raise Refused("A slot is empty: write what it is about.")
         if sum(map(len, slots.values())) > LONGEST:
             raise Refused(f"At most {LONGEST:,} characters begin a branch.")
-        tree = tick.turn.tree
+        tree = tick.turn.branches
         if tree.refusal():
             raise Refused("Too many branches are at work. Wait until one of them has ended.")
         message = InnerMessage(sender=tree.thread, text=self.first(slots))

@@ -58,7 +58,7 @@ def _start(log: ProcessLog, recipes: Mapping[str, Recipe], own: Mapping[str, Own
         _check_program(recipes, args)
         await _check_room(log, tick)
         wanted = ProcessStarted(name=args.name, slots=args.slots, view=tick.view)
-        started = _begun(log, tick, wanted) or await tick.turn.once(wanted)
+        started = _begun(log, tick, wanted) or await tick.turn.record(wanted)
         return Done(text=f"Process {started.seq} ({args.name}) is started. You hear of it when it has ended.")
 
     return command(
@@ -85,7 +85,7 @@ async def _check_room(log: ProcessLog, tick: Tick) -> None:
 
     Raises Refused.
     """
-    pending = log.journal.pending(ProcessStarted, thread=INNER)
+    pending = log.journal.pending_entries(ProcessStarted, thread=INNER)
     running = [one for one in pending if one.seq < tick.id]
     if len(running) >= MOST_RUNNING:
         raise Refused(f"{MOST_RUNNING} programs run already. Wait until one of them has ended.")
@@ -100,7 +100,7 @@ async def _check_room(log: ProcessLog, tick: Tick) -> None:
 def _begun(log: ProcessLog, tick: Tick, wanted: ProcessStarted) -> Entry[ProcessStarted] | None:
     """The same program, where a command of this tick has begun it and was killed before it was recorded: the
     tick may have begun again since, under other keys."""
-    for one in log.journal.of(INNER, ProcessStarted, since=tick.id):
+    for one in log.journal.thread_entries(INNER, ProcessStarted, since=tick.id):
         same = one.event.name == wanted.name and one.event.slots == wanted.slots
         if same and log.journal.get(step_of(context_of(one.key))) is None:
             return one
@@ -110,10 +110,10 @@ def _begun(log: ProcessLog, tick: Tick, wanted: ProcessStarted) -> Entry[Process
 def _stop(log: ProcessLog) -> Definition:
     async def perform(tick: Tick, args: One) -> Done:
         started = _started(log, tick, args.id)
-        ended = log.journal.of(INNER, ProcessEnded, since=started.seq)
+        ended = log.journal.thread_entries(INNER, ProcessEnded, since=started.seq)
         if any(one.event.process == args.id and one.seq < tick.id for one in ended):
             raise Refused(f"Process {args.id} has ended. If it is dealt with, write process.mark.")
-        await tick.turn.once(ProcessStop(process=args.id))
+        await tick.turn.record(ProcessStop(process=args.id))
         return Done(text=f"Process {args.id} is asked to end. You hear of it when it has.")
 
     return command(
@@ -127,7 +127,7 @@ def _stop(log: ProcessLog) -> Definition:
 def _started(log: ProcessLog, tick: Tick, id: int) -> Entry[ProcessStarted]:
     """The entry that began this program, if it may be known in this tick. The same whenever it is asked."""
     try:
-        found = log.journal.at(id)
+        found = log.journal.entry(id)
     except KeyError:
         found = None
     if found is None or not isinstance(found.event, ProcessStarted):
@@ -140,7 +140,7 @@ def _started(log: ProcessLog, tick: Tick, id: int) -> Entry[ProcessStarted]:
 def _mark(log: ProcessLog) -> Definition:
     async def perform(tick: Tick, args: One) -> Done:
         await log.update()
-        if any(one.seq == args.id for one in log.failed(tick.views.knowing(tick.view))):
+        if any(one.seq == args.id for one in log.failed(tick.views.make_check(tick.view))):
             return Done(text=f"The failed command {args.id} is dealt with, and out of sight.")
         one = log.get(args.id)
         if one is None or not tick.views.may_know(tick.view, one.view, wrote=one.id):
@@ -161,9 +161,9 @@ def _mark(log: ProcessLog) -> Definition:
 def _list(log: ProcessLog, recipes: Mapping[str, Recipe]) -> Definition:
     async def perform(tick: Tick, _: Nothing) -> Done:
         await log.update()
-        here = log.processes(tick.views.knowing(tick.view))
+        here = log.processes(tick.views.make_check(tick.view))
         lines = [_line(one) for one in here] or ["No process runs, and none waits to be dealt with."]
-        lines += [_failure(one) for one in log.failed(tick.views.knowing(tick.view))]
+        lines += [_failure(one) for one in log.failed(tick.views.make_check(tick.view))]
         elsewhere = len(log.processes(anywhere)) - len(here)
         if elsewhere:
             lines.append(f"{elsewhere} more were started elsewhere.")

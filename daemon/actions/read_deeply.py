@@ -104,7 +104,7 @@ class Reading:
                 raise ContextError(str(error)) from error
         return self._documents
 
-    async def still_there(self) -> Sequence[Document]:
+    async def documents_if_present(self) -> Sequence[Document]:
         """The same; nothing where it is gone by now, since nothing can be shown to stand there."""
         try:
             return await self.documents()
@@ -155,7 +155,7 @@ class Reading:
     async def _interrupt(self) -> bool | Sequence[Memory]:
         """Was it stopped, or what was said meanwhile?"""
         before = self._run.memory
-        if await self._run.interrupted():
+        if await self._run.is_interrupted():
             return True
         return self._run.memory.heard_since(before)
 
@@ -166,7 +166,7 @@ class Reading:
             return Read(ended=ended.event, text=answer)
 
         async def cited() -> str:
-            documents = await self.still_there()
+            documents = await self.documents_if_present()
             checked = await asyncio.to_thread(check, answer, documents)
             notes = list[str]()
             for document in documents:

@@ -223,7 +223,7 @@ async def _added(_tick: Tick, _args: _Args) -> Done:
 async def _there(records: Records, tick: Tick, family: str, ids: Sequence[int]) -> None:
     """Look whether all of them may be known here. Raises Refused, in the same words if they are not there."""
     await records.update()
-    seen = {record.id for record in records.those(ids, tick.view) if record.family == family}
+    seen = {record.id for record in records.records_of_ids(ids, tick.view) if record.family == family}
     missing = [number for number in ids if number not in seen]
     if missing:
         raise Refused(_absent(family, named(missing)))

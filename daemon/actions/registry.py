@@ -59,17 +59,17 @@ class Registry:
         """What the grammar of commands reads: their names, with their arguments."""
         return {one.name: one.args for one in self.commands}
 
-    def offered(self, playbook: Playbook) -> Sequence[Definition]:
+    def offered_by(self, playbook: Playbook) -> Sequence[Definition]:
         """Those that there are of a playbook, in its order, and those that say that it offers them."""
         names = [*playbook.actions]
         names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
         return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
-    def in_the_open(self, playbook: Playbook) -> Sequence[Definition]:
+    def callable_in_open_thought(self, playbook: Playbook) -> Sequence[Definition]:
         """Those of them that may be called in open thought."""
-        return [one for one in self.offered(playbook) if one.in_the_open and not one.terminal]
+        return [one for one in self.offered_by(playbook) if one.in_the_open and not one.terminal]
 
-    def document(self) -> str:
+    def as_markdown(self) -> str:
         """All of them as a page of Markdown: actions by the alphabet, commands in their order."""
         parts = [INTRODUCTION]
         parts += [_section(self.named[name]) for name in sorted(self.named)]

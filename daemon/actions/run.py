@@ -71,7 +71,7 @@ class Run(BaseContext, Chooser):
         self._round = ""
         """Which one it is, for the status line."""
 
-    async def live(self) -> ISMResult:
+    async def run_to_end(self) -> ISMResult:
         """The soul finds its own way: what the playbook wants, by the actions that there are."""
         return await run_ism(
             "",  # its chooser is shown the conversation as it is remembered (Telling)
@@ -88,21 +88,21 @@ class Run(BaseContext, Chooser):
         """The findings, each fenced, in the owner's frame; empty where there are none."""
         if not self._findings:
             return ""
-        return self.words("prompts/notes", findings="\n".join(self._findings))
+        return self.prompt("prompts/notes", findings="\n".join(self._findings))
 
     async def choose(self, prompt: Prompt) -> str | None:
         """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
         await self._telling.keep(prompt.parts)
         self._round = f"{prompt.round}/{prompt.rounds}"
-        self.doing("choose")
-        memory = self._telling.asking(prompt.question)
+        self.show_status("choose")
+        memory = self._telling.prompt_for(prompt.question)
         heard, call = await self._call("choose", memory, self._chooser, prompt.schema)
-        self._telling.answered(heard, call)
-        self.hear(heard, news=False)
+        self._telling.add_answer(heard, call)
+        self.add_memories(heard, news=False)
         chose = call.event
-        if chose.outcome == "refused" or chose.too_long:
+        if chose.outcome == "refused" or chose.is_too_long:
             return None
-        if chose.usable:
+        if chose.is_usable:
             return chose.text
         return ""
 
@@ -115,7 +115,9 @@ class Run(BaseContext, Chooser):
         ends: Sequence[str] = (),
     ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
         """What was heard while nobody answered, and the answer; where one model refused, another's."""
-        grown, call = await self.turn.talk(name, memory, role, None, schema, stop_sequences=ends)
+        grown, call = await self.turn.call_interruptibly(
+            name, memory, role, None, schema, stop_sequences=ends
+        )
         if call.event.outcome == "over-budget":
             self._spent = day_of(call)
         heard = grown.heard_since(memory)
@@ -137,13 +139,13 @@ class Run(BaseContext, Chooser):
         seen = situated(self.turn, memory).with_region("findings", self.notes)
         seen = seen.with_region("instruction", question)
         heard, call = await self._call(name, seen, role, schema, ends)
-        self.hear(heard)
+        self.add_memories(heard)
         memory = memory.with_memory(*heard)
-        if call.event.usable:
+        if call.event.is_usable:
             return memory, call
         return memory, None
 
-    async def bound(self) -> Bound | None:
+    async def reached_limit(self) -> Bound | None:
         """The limit that stands in the way of another call."""
         if self._spent:
             self._limit = self._spent
@@ -155,25 +157,25 @@ class Run(BaseContext, Chooser):
 
     async def interrupt(self) -> Meanwhile:
         """Was it stopped, or what came meanwhile? A new matter is answered in between."""
-        if await self.interrupted():
+        if await self.is_interrupted():
             return Meanwhile(stopped=True)
         return Meanwhile(parts=self._telling.take_news())
 
-    async def interrupted(self) -> bool:
+    async def is_interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
         came = await look(self.turn, self.playbook.goal)
         self.stopped = self.stopped or came.stopped
-        self.hear(came.memories)
+        self.add_memories(came.memories)
         return self.stopped
 
-    async def goes_on(self, result: ISMResult) -> bool:
+    async def may_continue(self, result: ISMResult) -> bool:
         """It has come to an end: they are told what it came to, and at a bound an owner decides."""
         await self._telling.keep(result.parts)
         reason = str(result.stop_reason)
         if self.stopped:
             reason = "interrupted"
         ended = RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log)
-        await self.turn.once(ended)
+        await self.turn.record(ended)
         if self.stopped or result.next_process:
             return False
         await self._conclude(reason)
@@ -181,7 +183,7 @@ class Run(BaseContext, Chooser):
         if self.stopped or reason not in BOUNDS or limit.final or not self.turn.deciders:
             return False
         answered = await consent(self.turn, limit)
-        self.hear(answered.memories)
+        self.add_memories(answered.memories)
         self._spent = None
         self.spoke = False
         return answered.value == CONTINUE
@@ -202,16 +204,16 @@ class Run(BaseContext, Chooser):
 
     def _is_awaited(self) -> bool:
         """True if anybody spoke to the soul itself, or has read in this turn that it is at work."""
-        new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.number]
+        new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.began_seq]
         said = [self._heard(one) for one in new if one.role == "assistant"]
         return self.turn.must_answer or any(said)
 
     def _heard(self, answer: Memory) -> str:
         """Return what people read of an answer."""
-        tags = SectionTags(suffix=self.turn.suffix)
+        tags = SectionTags(suffix=self.turn.tag_suffix)
         return sections(answer.content, TAGS, PRIVATE, tags).text.get(SAY, "")
 
-    def hear(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+    def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
         kept = tuple(memories)
         if kept:
@@ -219,14 +221,14 @@ class Run(BaseContext, Chooser):
             if news:
                 self._telling.recall(kept)
 
-    def told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
+    def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
         """They were told what it came to, unless someone stopped that; this is the conversation now."""
         self._telling.recall(memory.heard_since(self.memory))
         self.memory = memory
         self.spoke = True
         self.stopped = self.stopped or stopped
 
-    def found(self, action: str, outcome: Outcome) -> None:
+    def report_finding(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
         if isinstance(outcome, ISMResult | Finish):
             outcome = outcome.response
@@ -234,12 +236,12 @@ class Run(BaseContext, Chooser):
             self._shown.append(outcome)
             self._findings.append(result_of(action, outcome))
 
-    def doing(self, meaning: str) -> None:
+    def show_status(self, meaning: str) -> None:
         """The status line says what it is at."""
         if meaning.startswith(TO) and meaning not in self._labels:
             meaning = "choose"
         base = feeling(self.turn).status.rstrip("… ")
-        self.turn.show(f"{base} · {self.label(meaning)} ({self._round})")
+        self.turn.show_status(f"{base} · {self.label(meaning)} ({self._round})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,14 +263,14 @@ class Player:
         """A run of this playbook, about to begin."""
         book = playbook(name, turn.text(f"{PLAYBOOKS}{name}"))
         ways = [_way(to, when) for to, when in book.transitions.items()]
-        definitions = [*self.registry.offered(book), *ways]
+        definitions = [*self.registry.offered_by(book), *ways]
         return Run(turn, book, definitions, book.loops or self.loops, role)
 
 
 async def play(run: Run) -> Transition:
     """Let it come to its end, and go over into what follows."""
-    result = await run.live()
-    if await run.turn.is_overtaken():
+    result = await run.run_to_end()
+    if await run.turn.is_superseded_by_edit():
         return Transition(to=run.playbook.then, memory=run.memory)
     if run.stopped:
         await run.turn.withdraw()  # what was set aside in this thread is stopped with it

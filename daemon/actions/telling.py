@@ -43,16 +43,16 @@ class Telling:
                 assert self._chose is not None
                 self._told.append(remember(self._chose))
             else:
-                key, told = await self._turn.once_soon(RunTold(text=part.text))
+                key, told = await self._turn.record_soon(RunTold(text=part.text))
                 self._told.append(Memory(role="user", content=told.text, key=key))
         self._kept = len(parts)
 
-    def asking(self, question: str) -> WorkingMemory:
+    def prompt_for(self, question: str) -> WorkingMemory:
         """What the chooser sees when it is asked this."""
         memory = WorkingMemory((*self._turn.memory.of(CORE), *self._told))
         return timed(self._turn, memory).with_region("instruction", question)
 
-    def answered(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:
+    def add_answer(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:
         """It answered; this was heard while it could not."""
         self._told += heard
         self._chose = chose

@@ -14,7 +14,7 @@ COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 @action(name="Think")
 async def think(run: Run) -> str:
     """Think it over by yourself: what is known, what is open, what would settle it."""
-    words = run.words("prompts/think")
+    words = run.prompt("prompts/think")
     _, thought = await instruction(run.turn, run.memory, words, name="think", role=run.role, ask=run.ask)
     return thought or run.label("no thought came of it")
 
@@ -27,11 +27,11 @@ async def respond(run: Run) -> Outcome:
 
 async def tell(run: Run, guidance: str) -> Outcome:
     """Tell them: streamed, from all that is known. Looks up before it speaks."""
-    if await run.interrupted():
+    if await run.is_interrupted():
         return None
-    words = run.words(guidance)
+    words = run.prompt(guidance)
     said = await converse(
         run.turn, COGNITIVE_STEPS, words, memory=run.memory, notes=run.notes, role=run.role, bounded=False
     )
-    run.told(said.memory, stopped=said.stopped)
+    run.report_told(said.memory, stopped=said.stopped)
     return Finish()

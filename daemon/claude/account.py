@@ -72,7 +72,7 @@ class Fault:
             return self.failure
         return f"{self.failure}:{self.model}"
 
-    def mended_by(self, model: str) -> bool:
+    def is_mended_by(self, model: str) -> bool:
         """Does an answer of this model show that it is over?"""
         return self.failure in WHOLE or model == self.model
 

@@ -27,11 +27,11 @@ async def events(response: httpx2.Response, patience: Patience) -> AsyncGenerato
     """
     lines, name, data, size = _Lines(), b"", list[bytes](), 0
     async for chunk in response.aiter_bytes():
-        patience.heard()
+        patience.note_bytes()
         for line in lines.feed(chunk):
             if not line:
                 if data and name != PING:
-                    patience.event()
+                    patience.note_event()
                     yield b"\n".join(data).decode()
                 name, data, size = b"", [], 0
                 continue

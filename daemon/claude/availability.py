@@ -97,7 +97,7 @@ class Availability:
     # What the client tells
 
     @contextmanager
-    def trying(self, model: str, answer: Answer) -> Iterator[None]:
+    def track_request(self, model: str, answer: Answer) -> Iterator[None]:
         """While inside, a request is on its way; its `answer` fills as it comes in."""
         now = self._clock
         attempt = Attempt(model=model, answer=answer, at=now.now(), sent=now.steady())
@@ -107,9 +107,9 @@ class Availability:
         finally:
             self._attempts.discard(attempt)
         if answer.first_text is not None or not answer.failure:
-            self._time(attempt, is_over=not answer.stopped)
+            self._learn_first_word_time(attempt, is_over=not answer.stopped)
 
-    def tried(self, model: str, answer: Answer, pause: float | None) -> None:
+    def note_end_of_try(self, model: str, answer: Answer, pause: float | None) -> None:
         """Note how a try ended; one that failed is sent again in `pause` seconds, or (None) not at all."""
         if answer.failure:
             self.errors[answer.failure] += 1
@@ -119,14 +119,14 @@ class Availability:
                 self._retries = [(name, at) for name, at in self._retries if at > now]
                 self._retries.append((model, now + pause))
         elif not answer.stopped:
-            self._mend(model)
+            self._note_success(model)
 
-    def called(self, reply: Reply) -> None:
+    def note_duration(self, reply: Reply) -> None:
         """Note how long a call took."""
         if reply.outcome in ("ok", "cut", "refused"):
             self.durations.append(reply.seconds)
 
-    def odd(self, model: str, what: Oddity) -> None:
+    def note_odd_answer(self, model: str, what: Oddity) -> None:
         """Note an answer that was odd in this way; the log tells of each way once."""
         now = self._clock.now()
         before = self._odd.get((model, what))
@@ -136,7 +136,7 @@ class Availability:
         else:
             self._odd[model, what] = replace(before, seen=now, count=before.count + 1)
 
-    def remember(self, model: str, failure: str, since: float) -> None:
+    def restore_failure(self, model: str, failure: str, since: float) -> None:
         """Note a failure of an earlier start, which no success has ended. `model` may be ANY."""
         known = self._failing.get(model)
         if failure in REPORTED and (known is None or since < known.since):
@@ -151,25 +151,25 @@ class Availability:
                 since = min(since, before.since)
         self._failing[model] = Failing(model=model, failure=failure, since=since, cause=cause)
 
-    def _mend(self, model: str) -> None:
+    def _note_success(self, model: str) -> None:
         """An answer ends what failed of this model, and what was true of every model."""
         for name, failing in list(self._failing.items()):
             if name in (model, ANY) or failing.failure in EVERYWHERE:
                 del self._failing[name]
         self._retries = [(name, at) for name, at in self._retries if name != model]
 
-    def _time(self, attempt: Attempt, *, is_over: bool) -> None:
+    def _learn_first_word_time(self, attempt: Attempt, *, is_over: bool) -> None:
         """Learn from how long the first word took, or has taken so far."""
         first = attempt.answer.first_text
         known = first is not None or is_over
         if first is None:
             first = self._clock.steady()
         if first - attempt.sent > SLOW:
-            self._late(attempt, first)
+            self._note_late_word(attempt, first)
         elif known:
             self._slow.pop(attempt.model, None)
 
-    def _late(self, attempt: Attempt, first: float) -> None:
+    def _note_late_word(self, attempt: Attempt, first: float) -> None:
         seen = attempt.at + first - attempt.sent
         before = self._slow.get(attempt.model)
         if before is None:
@@ -180,7 +180,7 @@ class Availability:
     # What is asked of it
 
     @property
-    def failing(self) -> Sequence[Failing]:
+    def failing_models(self) -> Sequence[Failing]:
         """The models of which no call has succeeded since one failed."""
         return list(self._failing.values())
 
@@ -190,10 +190,10 @@ class Availability:
         return bool(self._attempts)
 
     @property
-    def slow(self) -> Sequence[Slow]:
+    def slow_models(self) -> Sequence[Slow]:
         """The slow ones; a call whose first word is late already counts before it has come."""
         for attempt in sorted(self._attempts, key=attrgetter("sent")):
-            self._time(attempt, is_over=False)
+            self._learn_first_word_time(attempt, is_over=False)
         return list(self._slow.values())
 
     @property

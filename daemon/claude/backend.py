@@ -51,7 +51,7 @@ class Backend:
         self._look_up, self._changed = look_up, changed
 
     @property
-    def is_there(self) -> bool:
+    def has_server(self) -> bool:
         """True if there is a server to ask."""
         return self._look_up is not None
 
@@ -66,7 +66,7 @@ class Backend:
         return list(self._named)
 
     @property
-    def unlisted(self) -> Sequence[str]:
+    def unlisted_models(self) -> Sequence[str]:
         """The models that are asked what they can do: those without a listed price."""
         return [name for name in self._named if not is_listed(name)]
 
@@ -114,14 +114,14 @@ class Backend:
         if self._look_up is None:
             return
         found = await self._look_up.models()
-        if self.unlisted:
+        if self.unlisted_models:
             found = await self._look_up.details(found)
         before = self.server
         if before and before.models and found.models is None and found.version == UNKNOWN_VERSION:
             self.server = replace(before, why=found.why)
             return
-        self._tell(before, found)
-        windows = {model: self.window(model) for model in self.unlisted}
+        self._report_change(before, found)
+        windows = {model: self.window(model) for model in self.unlisted_models}
         self.server = found
         self.check = check_names(found, self._named)
         for sentence in (*self.check.doubtful, *self.odd_windows):
@@ -132,7 +132,7 @@ class Backend:
             if before and self._changed and window != self.window(model):
                 self._changed(model)
 
-    def _tell(self, before: Server | None, found: Server) -> None:
+    def _report_change(self, before: Server | None, found: Server) -> None:
         if found.models is None and (before is None or before.why != found.why):
             log.info("%s shows no list of models: %s. Every name is accepted.", found.address, found.why)
 
@@ -158,7 +158,7 @@ class Backend:
         done = known.found.questions
         return [one for one in QUESTIONS if one not in done and known.tries.get(one, 0) < MOST_TRIES]
 
-    def learn(self, model: str, question: str, found: Found | None, now: float) -> None:
+    def note_finding(self, model: str, question: str, found: Found | None, now: float) -> None:
         """Note what came of a question (None: it is unclear), and keep it."""
         known = self._known[model]
         if found is None:
@@ -171,11 +171,11 @@ class Backend:
         )
         self._file.keep(known.served, known.found)
 
-    def learn_from_server(self, model: str, question: str, now: float) -> bool:
+    def note_server_statement(self, model: str, question: str, now: float) -> bool:
         """Note what the server said by itself on a question; return False if the model has to be asked."""
         if question != "images" or self.server is None or self.server.images is None:
             return False
-        self.learn(model, question, {"images": self.server.images}, now)
+        self.note_finding(model, question, {"images": self.server.images}, now)
         return True
 
     def looked_up_at(self, model: str) -> float | None:

@@ -83,7 +83,7 @@ class Manner:
     has_stop: bool = True
     has_usage: bool = True
 
-    def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def request_body(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request as this API has it."""
         body: dict[str, Any] = {
             "model": request["model"],
@@ -114,7 +114,7 @@ class Manner:
             messages = [{"role": "system", "content": system}, *messages]
         return [{"role": one["role"], "content": _content(one["content"])} for one in messages]
 
-    def other(self, body: Mapping[str, Any], said: str) -> Manner | None:
+    def form_after_refusal(self, body: Mapping[str, Any], said: str) -> Manner | None:
         """Return how to ask instead where a server refuses this body with these words; None: no other way."""
         if "max_completion_tokens" in said and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
@@ -181,11 +181,13 @@ class ChatCompletions:
         model = request["model"]
         while True:
             manner = self._manners.get(model, Manner())
-            body = manner.body(request)
+            body = manner.request_body(request)
             try:
                 return _as_stream(await self._ask("POST", "chat/completions", body))
             except APIStatusError as error:
-                other = manner.other(body, whole(error)) if error.status_code in OBJECTIONS else None
+                other = (
+                    manner.form_after_refusal(body, whole(error)) if error.status_code in OBJECTIONS else None
+                )
                 if other is None:
                     raise
                 log.info("%s is asked in another way from now on: %s", model, other)
@@ -316,7 +318,7 @@ class ChatAnswer(Answer):
     leading: LeadingThought = field(default_factory=LeadingThought)
     is_refused: bool = False
 
-    def take(self, data: str) -> str:
+    def take_event(self, data: str) -> str:
         """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
         if data.strip() == DONE:
             self.ended = True
@@ -335,10 +337,10 @@ class ChatAnswer(Answer):
         if not isinstance(choice, Mapping):
             return ""
         self._count(choice.get("usage"))  # Moonshot has it there
-        said = self._hear(choice.get("delta") or choice.get("message"))
+        said = self._take_delta(choice.get("delta") or choice.get("message"))
         return self._add(said + self._end(choice.get("finish_reason")))
 
-    def _hear(self, delta: object) -> str:
+    def _take_delta(self, delta: object) -> str:
         """Take a piece of the answer in; returns what of it is no thought."""
         if not isinstance(delta, Mapping):
             return ""
@@ -376,11 +378,11 @@ class ChatAnswer(Answer):
         if usage.total >= self.usage.total:
             self.usage = usage
 
-    def billed(self) -> Usage:
+    def billed_usage(self) -> Usage:
         """The tokens to pay for; what a server did not count is reckoned."""
         usage = super(ChatAnswer, self).billed()  # dataclasses with slots break a bare super()
         came = len(self.text) + self.thought
-        if not (came or self.complete):
+        if not (came or self.is_complete):
             return usage
         if not usage.output:
             usage = replace(usage, output=came // CHARACTERS)

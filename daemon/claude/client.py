@@ -127,9 +127,9 @@ class Claude:
     ) -> Mapping[str, Any]:
         """The request that `call` would send for this memory; the schema is left out where it is refused."""
         made = request(memory, self._table.model(self._named(role)), schema)
-        return self.bounded(made, max_tokens, stop_sequences)
+        return self.bounded_request(made, max_tokens, stop_sequences)
 
-    def bounded(
+    def bounded_request(
         self,
         request: Mapping[str, Any],
         max_tokens: int | None,
@@ -146,7 +146,7 @@ class Claude:
         spec = self._table.model(request["model"])
         thinks = spec.id in self._thinkers
         if max_tokens is not None:
-            bounds["max_tokens"] = spec.answer(max_tokens + (THINKING if thinks else spec.thoughts))
+            bounds["max_tokens"] = spec.answer_tokens(max_tokens + (THINKING if thinks else spec.thoughts))
         if stop_sequences and not thinks:
             bounds["stop_sequences"] = [*stop_sequences]
         if likeliest and not is_listed(spec.id):
@@ -186,11 +186,11 @@ class Claude:
         """How many tokens the model of this role takes, prompt and answer together."""
         return self._windows.window(self._named(role))
 
-    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+    def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
         """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
-        return self._windows.excess(request, size, refused=refused)
+        return self._windows.excess_tokens(request, size, refused=refused)
 
-    def reserve(self, request: Mapping[str, Any], size: int) -> float:
+    def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
         """The most that this request, of so many bytes, can cost, in dollars, with all its tries."""
         if self._rehearsed:
             return 0.0
@@ -226,37 +226,37 @@ class Claude:
         """
         began, name = self._clock.steady(), request["model"]
         tries: list[Answer] = []
-        sent = held(with_room(request, self._windows.answer(request)), self._schema_form(name))
+        sent = held(with_room(request, self._windows.answer_tokens(request)), self._schema_form(name))
         refused = False
         while not stop.is_set():
             hold()
-            answer = self._begun(sent)
+            answer = self._send_until_begun(sent)
             tries.append(answer)
-            with self.availability.trying(name, answer):
+            with self.availability.track_request(name, answer):
                 await self._try(sent, answer, hear, self._end(sent, began), stop)
-            otherwise = self._otherwise(sent, answer)
+            otherwise = self._request_in_other_form(sent, answer)
             if otherwise is not None:
                 refused = refused or (formed(sent) and not formed(otherwise))
                 sent = otherwise
                 continue
-            if refused and answer.complete:
+            if refused and answer.is_complete:
                 self._learn_plain(name)
             if answer.odd:
-                self.availability.odd(name, answer.odd)
+                self.availability.note_odd_answer(name, answer.odd)
             wait = pause(answer, len(tries))
             if wait is not None and self._clock.steady() + wait - began >= LONGEST:
                 wait = None
-            self.availability.tried(name, answer, wait)
+            self.availability.note_end_of_try(name, answer, wait)
             if answer.failure and self._tried:
                 self._tried(name, answer)
             if wait is None:
                 reply = self._reply(name, tries, began)
-                self.availability.called(reply)
+                self.availability.note_duration(reply)
                 return reply
-            await self._rest(wait, stop)
+            await self._pause(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
 
-    def _begun(self, sent: Mapping[str, Any]) -> Answer:
+    def _send_until_begun(self, sent: Mapping[str, Any]) -> Answer:
         """Return the answer to this request, of which nothing has come yet."""
         answer = self._api.begin(sent)
         answer.most = sent["max_tokens"]
@@ -264,26 +264,26 @@ class Claude:
         answer.in_circles = not is_listed(sent["model"])
         return answer
 
-    def _otherwise(self, sent: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
+    def _request_in_other_form(self, sent: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
         """Return the request in another form, where this answer shows that the model needs one."""
         less = less_of(sent)
         if answer.failure == "bad-request" and less:
             return less
         if answer.failure == TOO_LONG and self._leaves_room(sent):
-            return with_room(sent, self._windows.answer(sent))
+            return with_room(sent, self._windows.answer_tokens(sent))
         if self._thinks(sent["model"], answer) and answer.outcome == "cut" and not answer.texts:
             room = {**sent, "max_tokens": sent["max_tokens"] + THINKING}
-            return with_room(room, self._windows.answer(room))
+            return with_room(room, self._windows.answer_tokens(room))
         return None
 
     def _leaves_room(self, sent: Mapping[str, Any]) -> bool:
         """Would its prompt fit, as far as the server told, with less room for the answer?"""
-        less = with_room(sent, self._windows.answer(sent))
-        return less != sent and not self._windows.excess(less, sys.maxsize)
+        less = with_room(sent, self._windows.answer_tokens(sent))
+        return less != sent and not self._windows.excess_tokens(less, sys.maxsize)
 
     def _thinks(self, name: str, answer: Answer) -> bool:
         """Return True if this answer is the first to show that a model thinks, which is not listed."""
-        if is_listed(name) or name in self._thinkers or not answer.thinks:
+        if is_listed(name) or name in self._thinkers or not answer.has_thoughts:
             return False
         self._thinkers.add(name)
         return True
@@ -305,7 +305,7 @@ class Claude:
         await self._try(sent, answer, None, began + LONGEST, stop)
         return self._reply(request["model"], [answer], began)
 
-    async def _rest(self, seconds: float, stop: asyncio.Event) -> None:
+    async def _pause(self, seconds: float, stop: asyncio.Event) -> None:
         with suppress(Stopped):
             async with Patience(self._clock, math.inf, stop):
                 await self._clock.sleep(seconds)
@@ -319,65 +319,65 @@ class Claude:
         stop: asyncio.Event,
     ) -> None:
         patience = Patience(self._clock, until, stop, self._limits)
-        async with aclosing(self._deltas(request, answer, patience)) as deltas:
+        async with aclosing(self._stream_texts(request, answer, patience)) as deltas:
             async for delta in deltas:
                 if answer.first_text is None:
                     answer.first_text = self._clock.steady()
                 if hear is not None and await hear(delta):
                     answer.close(ENDED)
-        if answer.complete:
-            self._mended(request["model"])
+        if answer.is_complete:
+            self._note_recovery(request["model"])
 
-    async def _deltas(
+    async def _stream_texts(
         self, request: Mapping[str, Any], answer: Answer, patience: Patience
     ) -> AsyncGenerator[str, None]:
         """The texts of the answer as they come. What the consumer raises does not pass through here."""
         try:
             async with patience:
-                patience.sent(self.first_event_within(request["model"]))
+                patience.begin_request(self.first_event_within(request["model"]))
                 async with aclosing(await self._api.send(request)) as stream:
                     came = events(stream, patience)
                     async for data in came:
-                        delta = answer.bounded(answer.take(data))
+                        delta = answer.bounded_delta(answer.take_event(data))
                         if delta:
-                            patience.rest(stream.aclose)
+                            patience.pause(stream.aclose)
                             yield delta
                         if answer.closed:
-                            answer.stop(reckoned_prompt(request))
+                            answer.break_off(reckoned_prompt(request))
                             return
                         if delta:
-                            patience.wait()
+                            patience.resume()
                         if answer.ended:
                             await _end_of(came)
                             break
-            self._ended(request, answer)
+            self._take_end(request, answer)
         except (*FAILURES, Stopped) as error:
-            self._broke_off(request, answer, error)
+            self._take_break(request, answer, error)
 
-    def _ended(self, request: Mapping[str, Any], answer: Answer) -> None:
+    def _take_end(self, request: Mapping[str, Any], answer: Answer) -> None:
         """Take the end of a stream. Raises Broken where it came too soon."""
-        if not answer.complete:
+        if not answer.is_complete:
             raise Broken("the stream ended in the middle", ours=True)
-        answer.end()
+        answer.end_by_server()
         if answer.stop_reason == FULL and not answer.texts:
             answer.failure = TOO_LONG
-            self._windows.refused(request, "")
+            self._windows.learn_refusal(request, "")
         elif not answer.quiet:  # a picture has tokens that are not counted here
-            self._windows.counted(request, answer.usage)
+            self._windows.learn_count(request, answer.usage)
 
-    def _broke_off(self, request: Mapping[str, Any], answer: Answer, error: Exception) -> None:
+    def _take_break(self, request: Mapping[str, Any], answer: Answer, error: Exception) -> None:
         """Take what ended a stream; where the answer was whole before that, it changes nothing."""
-        if answer.complete:
+        if answer.is_complete:
             return
         if isinstance(error, Stopped):
-            answer.stop(reckoned_prompt(request))
+            answer.break_off(reckoned_prompt(request))
             return
         answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
         if answer.failure == TOO_LONG:
-            self._windows.refused(request, whole(error))
+            self._windows.learn_refusal(request, whole(error))
         if not answer.quiet:
             fault = Fault(failure=answer.failure, model=request["model"])
-            self._complain(fault, detail(error, self._key))
+            self._log_failure(fault, detail(error, self._key))
 
     def _end(self, request: Mapping[str, Any], began: float) -> float:
         """Return the latest end of a try that is made now, on the steady clock.
@@ -390,7 +390,7 @@ class Claude:
         most: float = request["max_tokens"]
         return self._clock.steady() + first + SLOWEST * most
 
-    def _complain(self, fault: Fault, said: str) -> None:
+    def _log_failure(self, fault: Fault, said: str) -> None:
         """Log a failure; a fault of the account once, with what to do, and not at each try."""
         if self._tried:
             return
@@ -401,10 +401,10 @@ class Claude:
             todo = advice(fault, settings_of(fault.model, self._models), self.account)
             log.error("%s Until then messages wait. (%s: %s)", todo, fault.failure, said)
 
-    def _mended(self, model: str) -> None:
+    def _note_recovery(self, model: str) -> None:
         """An answer came: what it shows to be over may be told again."""
         for subject, fault in list(self._faults.items()):
-            if fault.mended_by(model):
+            if fault.is_mended_by(model):
                 del self._faults[subject]
                 log.warning("%s answers again (%s): %s is over.", self.account.server, model, fault.failure)
 
@@ -415,7 +415,7 @@ class Claude:
         usage = Usage()
         worth = 0.0
         for one in tries:
-            billed = one.billed()
+            billed = one.billed_usage()
             usage += billed
             worth += cost(self._table.model(name), billed)
         text = answer.text

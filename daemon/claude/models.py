@@ -53,16 +53,16 @@ class Model:
     structured: bool = False
     window: int = UNKNOWN_WINDOW
 
-    def answer(self, wanted: int) -> int:
+    def answer_tokens(self, wanted: int) -> int:
         """How many of the wanted output tokens there is room for."""
         return min(wanted, self.window // ANSWER)
 
     @property
-    def reads(self) -> int:
+    def most_prompt_bytes(self) -> int:
         """How many bytes a prompt may have, so that it surely fits."""
         if is_listed(self.id):
             return self.window * BYTES
-        return (self.window - self.answer(SPOKEN + self.thoughts)) * FEW_BYTES
+        return (self.window - self.answer_tokens(SPOKEN + self.thoughts)) * FEW_BYTES
 
 
 KNOWN = (

@@ -56,32 +56,32 @@ class Patience:
 
     # What the stream tells
 
-    def sent(self, first_event: float) -> None:
+    def begin_request(self, first_event: float) -> None:
         """A request is sent now; its first event must come within so many seconds. Raises Stopped."""
         self._raise_if_over()
         self._first_event = first_event
         self._event_due = self._clock.steady() + first_event
 
-    def heard(self) -> None:
+    def note_bytes(self) -> None:
         """Bytes came, of whatever kind."""
         self._heard = self._clock.steady()
         self._bytes_due = self._heard + self._limits.stall
 
-    def event(self) -> None:
+    def note_event(self) -> None:
         """An event came with the last bytes."""
         self._begun = True
         self._event_due = self._heard + self._limits.events
 
-    def rest(self, close: Callable[[], Awaitable[None]]) -> None:
+    def pause(self, close: Callable[[], Awaitable[None]]) -> None:
         """From now on it waits for us; `close` ends the stream."""
         self._resting, self._close = True, close
 
-    def wait(self) -> None:
+    def resume(self) -> None:
         """From now on we wait for the stream again, as long as at first. Raises Stopped and Overdue."""
         self._raise_if_over()
         self._resting = False
-        self.heard()
-        self.event()
+        self.note_bytes()
+        self.note_event()
 
     def _raise_if_over(self) -> None:
         if self._over:
@@ -93,7 +93,7 @@ class Patience:
         task = asyncio.current_task()
         assert task is not None
         self._task, self._cancelling = task, task.cancelling()
-        self._watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._heed())]
+        self._watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_stop())]
         return self
 
     async def __aexit__(
@@ -107,7 +107,7 @@ class Patience:
             raise self._over from error
 
     @property
-    def _due(self) -> float:
+    def _deadline(self) -> float:
         """When the wait takes too long, as far as is known now."""
         if self._resting:
             return math.inf
@@ -118,13 +118,13 @@ class Patience:
 
     async def _watch(self) -> None:
         look = min(LOOK, self._limits.stall)
-        left = self._due - self._clock.steady()
+        left = self._deadline - self._clock.steady()
         while left > 0:
             await self._clock.sleep(min(left, look))
-            left = self._due - self._clock.steady()
-        self._end(Overdue(self._reached()))
+            left = self._deadline - self._clock.steady()
+        self._end(Overdue(self._reached_limit()))
 
-    def _reached(self) -> str:
+    def _reached_limit(self) -> str:
         """The limit that was reached, in words for the log and for Health."""
         now = self._clock.steady()
         if not self._begun and now >= self._event_due:
@@ -135,7 +135,7 @@ class Patience:
             return f"no event for {self._limits.events:g} s, though the connection lives"
         return f"not whole after {self._until - self._entered:g} s"
 
-    async def _heed(self) -> None:
+    async def _watch_stop(self) -> None:
         await self._stop.wait()
         self._end(Stopped())
         if self._resting and self._close:

@@ -40,7 +40,7 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
     room = SPOKEN
     if schema is not None:
         room = CHOSEN
-    answer = spec.answer(room + spec.thoughts)
+    answer = spec.answer_tokens(room + spec.thoughts)
     asked: dict[str, Any] = {"model": spec.id, "max_tokens": answer, "messages": messages}
     if system:
         asked["system"] = system

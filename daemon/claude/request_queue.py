@@ -63,22 +63,22 @@ class RequestQueue:
         """The newest admission by thread and by root, counted in admissions."""
         self._came, self._admissions = count(1), count(1)
 
-    def most(self, model: str) -> int | None:
+    def concurrency_of(self, model: str) -> int | None:
         """Return the most requests to this model that are on their way at once; None: any number."""
         if is_listed(model):
             return None
         return self._concurrency or self._slots(model) or ONE
 
-    def bounded(self, concurrency: int, models: Iterable[str]) -> int:
+    def bounded_concurrency(self, concurrency: int, models: Iterable[str]) -> int:
         """Return how many of so many calls of these models can be on their way at once."""
-        bounds = [self.most(model) for model in models]
+        bounds = [self.concurrency_of(model) for model in models]
         known = [bound for bound in bounds if bound is not None]
         if not known or len(known) < len(bounds):
             return concurrency
         return min(concurrency, max(known))
 
     @asynccontextmanager
-    async def place(
+    async def admitted(
         self, model: str, urgency: Urgency, thread: str, stop: asyncio.Event
     ) -> AsyncIterator[Place]:
         """Wait until it is the turn of this request; while inside, it is on its way.
@@ -86,7 +86,7 @@ class RequestQueue:
         After a `stop` it waits for nothing: no request is sent then.
         """
         place = Place(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
-        if self.most(model) is None:
+        if self.concurrency_of(model) is None:
             yield place
             return
         self._waiting.append(place)
@@ -101,19 +101,19 @@ class RequestQueue:
             for line in (self._waiting, self._running):
                 if place in line:
                     line.remove(place)
-            self._admit()
+            self._admit_waiting()
 
     async def _admission(self, place: Place, stop: asyncio.Event) -> None:
-        self._admit()
+        self._admit_waiting()
         if not place.admitted.is_set():
             async with _any_of(place.admitted, stop) as ended:
                 await ended.wait()
 
-    def _admit(self) -> None:
+    def _admit_waiting(self) -> None:
         """Let in all for whom there is room, and make room for people."""
         while self._waiting:
             place = min(self._waiting, key=self._precedence)
-            if len(self._running) >= (self.most(place.model) or ONE):
+            if len(self._running) >= (self.concurrency_of(place.model) or ONE):
                 break
             self._waiting.remove(place)
             if not self._waiting:
@@ -121,14 +121,14 @@ class RequestQueue:
             self._served[place.root] = self._served[place.thread] = next(self._admissions)
             self._running.append(place)
             place.admitted.set()
-        self._make_way()
+        self._break_off_lower()
 
     def _precedence(self, place: Place) -> tuple[int, int, int, int]:
         """People first; then whose tree, and whose thread in it, was served longest ago."""
         served = self._served
         return place.urgency, served.get(place.root, 0), served.get(place.thread, 0), place.number
 
-    def _make_way(self) -> None:
+    def _break_off_lower(self) -> None:
         """Break off as much of what nobody waits for as people have to wait; what began last goes first."""
         people = sum(place.urgency is Urgency.PERSON for place in self._waiting)
         going = sum(place.gives_way.is_set() for place in self._running)

@@ -93,14 +93,14 @@ class Answer:
         return "ok"
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the server ended the answer: what breaks after that breaks nothing.
 
         An end that names no reason counts only where some text came: else a proxy has ended it.
         """
         return self.stop_reason is not None or (self.ended and bool(self.texts))
 
-    def take(self, data: str) -> str:
+    def take_event(self, data: str) -> str:
         """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
         if not data:
             return ""
@@ -143,11 +143,11 @@ class Answer:
         return text
 
     @property
-    def thinks(self) -> bool:
+    def has_thoughts(self) -> bool:
         """True if thoughts came, of their own or in the text."""
         return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
 
-    def bounded(self, delta: str) -> str:
+    def bounded_delta(self, delta: str) -> str:
         """Return what of the newest text is wanted, and close the answer where that ends it."""
         for stop in self.stop_sequences:
             near = (self.tail + delta)[-len(stop) - len(delta) + 1 :]
@@ -177,7 +177,7 @@ class Answer:
         if not self.closed and self.stop_reason is None:
             self.closed, self.stop_reason = True, why
 
-    def end(self) -> None:
+    def end_by_server(self) -> None:
         """The server ended it. The end that it was asked for belongs to the text.
 
         Some servers end there and name another reason: then an element that was begun is closed.
@@ -190,15 +190,15 @@ class Answer:
                 self.texts.append(stop)
                 return
 
-    def stop(self, prompt: int) -> None:
+    def break_off(self, prompt: int) -> None:
         """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""
         self.stopped = not self.closed
         if self.usage == Usage():
             self.usage = Usage(input=prompt)
 
-    def billed(self) -> Usage:
+    def billed_usage(self) -> Usage:
         """The tokens to pay for; of an answer that we broke off, the server never told how many."""
-        if self.complete and not self.closed:
+        if self.is_complete and not self.closed:
             return self.usage
         came = len(self.text) + self.thought
         return replace(self.usage, output=max(self.usage.output, came // CHARACTERS))

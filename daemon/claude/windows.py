@@ -82,18 +82,18 @@ class Windows:
         self._told.pop(model, None)
         self._ratios.pop(model, None)
 
-    def answer(self, request: Mapping[str, Any]) -> int:
+    def answer_tokens(self, request: Mapping[str, Any]) -> int:
         """How many tokens of an answer there is room for."""
         most: int = request["max_tokens"]
         return min(most, self.window(request["model"]) // ANSWER)
 
-    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+    def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
         """How many tokens (of ours) have to be left out; 0: it fits. `size` is the request in characters.
 
         `refused`: the server would not take it as it is.
         """
         model = request["model"]
-        room = self.window(model) - self.answer(request)
+        room = self.window(model) - self.answer_tokens(request)
         ratio = self._ratios.get(model, 1.0)
         if not refused and size * ratio <= room:  # no character is more than a token: the usual case
             return 0
@@ -103,19 +103,19 @@ class Windows:
             over = count - int(count * SMALLER)
         return max(over, 0)
 
-    def counted(self, request: Mapping[str, Any], usage: Usage) -> None:
+    def learn_count(self, request: Mapping[str, Any], usage: Usage) -> None:
         """The server counted the tokens of this prompt."""
         model = request["model"]
         if self.window(model) > SMALL or not usage.prompt:
             return
-        self._weigh(model, usage.prompt / max(prompt_tokens(request), 1))
+        self._learn_ratio(model, usage.prompt / max(prompt_tokens(request), 1))
 
-    def refused(self, request: Mapping[str, Any], said: str) -> None:
+    def learn_refusal(self, request: Mapping[str, Any], said: str) -> None:
         """The server refused this request for its size, with these words."""
         model = request["model"]
         window, count = sizes(said)
         if count:
-            self._weigh(model, count / max(prompt_tokens(request), 1))
+            self._learn_ratio(model, count / max(prompt_tokens(request), 1))
         if window and window < self.window(model):
             self._told[model] = window
             log.warning(
@@ -127,7 +127,7 @@ class Windows:
                 window,
             )
 
-    def _weigh(self, model: str, ratio: float) -> None:
+    def _learn_ratio(self, model: str, ratio: float) -> None:
         if 1 / DOUBT <= ratio <= DOUBT:
             self._ratios[model] = max(ratio, 1.0, self._ratios.get(model, 1.0) * FADE)
 

@@ -65,7 +65,7 @@ class Answering:
         """Return True if whoever looks may press a button of this question."""
         return may_answer(asked, self.viewer, self.owners)
 
-    def why_not(self, asked: Entry[Asked], names: str) -> str:
+    def refusal_reason(self, asked: Entry[Asked], names: str) -> str:
         """Return why the viewer may not press a button; empty if they may. `names` are those who may."""
         if not asked.event.choices or self.may_press(asked):
             return ""
@@ -75,9 +75,9 @@ class Answering:
             return NO_OWNER
         return NOT_YOURS.format(names=names)
 
-    def pressed(self, asked: Entry[Asked]) -> Entry[Press] | None:
+    def pending_press(self, asked: Entry[Asked]) -> Entry[Press] | None:
         """Return the first press that answers this question and was not taken up yet."""
-        for press in self._journal.pending(Press, thread=asked.thread):
+        for press in self._journal.pending_entries(Press, thread=asked.thread):
             if press.event.answers == asked.key and may_answer(asked, press.author, self.owners):
                 return press
         return None
@@ -90,10 +90,10 @@ class Answering:
             return NO_CHOICE
         if not self._journal.is_pending(asked.seq):
             return CLOSED
-        why = self.why_not(asked, names)
+        why = self.refusal_reason(asked, names)
         if why:
             return Refusal(status=403, why=why)
-        before = self.pressed(asked)
+        before = self.pending_press(asked)
         if before:
             same = (before.author, before.event.value) == (self.viewer, value)
             return None if same else PRESSED

@@ -12,7 +12,7 @@ from daemon.claude.models import is_listed
 def backend_table(backend: Backend) -> Mapping[str, Any]:
     """Return the server, its list, and a row for each model; empty where no base URL is set."""
     server = backend.server
-    if not backend.is_there:
+    if not backend.has_server:
         return {}
     if server is None:
         return {"address": backend.address, "is_known": False, "warnings": [], "models": []}

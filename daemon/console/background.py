@@ -33,7 +33,7 @@ class BackgroundReading:
         self._first = first
         self._task: asyncio.Task[None] | None = None
 
-    async def still_reading(self) -> int:
+    async def entries_left(self) -> int:
         """How many entries are not read yet; 0 where all is there.
 
         Reads them: at once if they are few, else beside all else. Raises what went wrong at that, once.

@@ -39,12 +39,12 @@ class Brake:
         self._known: dict[str, Guesses] = {}
         self._waiting = 0
 
-    async def wrong(self, address: str) -> float:
+    async def delay_wrong_token(self, address: str) -> float:
         """A wrong token came from there. Returns 0 when it has cost its time.
 
         Where too many wait already it returns at once, with the seconds after which to try again.
         """
-        guesses = self._of(address)
+        guesses = self._failures_of(address)
         guesses.wrong += 1
         guesses.at = self._clock.steady()
         seconds = price(guesses.wrong)
@@ -61,7 +61,7 @@ class Brake:
             self._waiting -= 1
         return 0.0
 
-    def _of(self, address: str) -> Guesses:
+    def _failures_of(self, address: str) -> Guesses:
         """The guesses of this address, which is now the last one in the table."""
         guesses = self._known.pop(address, None) or Guesses()
         if self._clock.steady() - guesses.at >= FORGOTTEN:

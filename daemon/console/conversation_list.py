@@ -79,7 +79,7 @@ class Conversation:
     outcome: str = ""
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Was its last turn given up?"""
         return self.outcome in FAILED
 
@@ -129,7 +129,7 @@ class Conversations(Fold):
                 return _begun(opened)
         return found
 
-    async def wanted(self, asked: Wanted, waiting: Collection[str]) -> AsyncIterator[Conversation]:
+    async def matching(self, asked: Wanted, waiting: Collection[str]) -> AsyncIterator[Conversation]:
         """Those that are asked for, the latest first; `waiting` are the threads that wait for an answer."""
         for number, one in enumerate(self._latest_first()):
             if number % MANY == MANY - 1:
@@ -137,10 +137,10 @@ class Conversations(Fold):
             if one.last < asked.before and self._fits(one, asked, waiting):
                 yield one
 
-    def called(self, one: Conversation) -> str:
+    def place_name(self, one: Conversation) -> str:
         """Return its place, for a list: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
         if one.where == "group":
-            return self.group_names.of(one.channel, self._names_in(one.present))
+            return self.group_names.name_of(one.channel, self._names_in(one.present))
         if one.where != "dm":
             return one.place
         name = self.names.get(one.user, "")
@@ -152,11 +152,11 @@ class Conversations(Fold):
         """True for a private channel, by the latest conversation in it."""
         return self._channels.get(one.channel, one).audience == "private"
 
-    def groups(self) -> Sequence[str]:
+    def group_dm_channels(self) -> Sequence[str]:
         """Return the channels of group DMs, the latest last."""
         return [channel for channel, one in self._channels.items() if one.where == "group"]
 
-    def in_channel(self, channel: str) -> Conversation | None:
+    def latest_in_channel(self, channel: str) -> Conversation | None:
         """Return the latest conversation there."""
         return self._channels.get(channel)
 
@@ -167,7 +167,7 @@ class Conversations(Fold):
     def _names_in(self, people: Collection[str]) -> list[str]:
         return [self.names[person] for person in sorted(people) if person in self.names]
 
-    def whose(self, name: str, thread: str) -> str:
+    def person_named(self, name: str, thread: str) -> str:
         """Return the person of this name in this conversation, else the only one of all; empty if unsure."""
         called = self.people_called(name)
         if len(called) > 1:
@@ -187,12 +187,12 @@ class Conversations(Fold):
         """Return every name under which this person said something, in small letters."""
         return self._names_of.get(person, ())
 
-    def choices(self) -> Mapping[str, Any]:
+    def filter_choices(self) -> Mapping[str, Any]:
         """What one may choose among: people and channels, id to name, and processes."""
         met = heapq.nlargest(CHOICES, self.talks, key=lambda person: self.talks[person].at)
         people = {person: self.names.get(person, person) for person in met}
         latest = heapq.nlargest(CHOICES, self._channels.values(), key=attrgetter("last"))
-        channels = {one.channel: self.called(one) for one in latest}
+        channels = {one.channel: self.place_name(one) for one in latest}
         return {
             "people": dict(sorted(people.items(), key=_by_name)),
             "channels": dict(sorted(channels.items(), key=_by_name)),
@@ -209,7 +209,7 @@ class Conversations(Fold):
             return False
         if asked.process and asked.process != one.process:
             return False
-        if asked.state == "failed" and not one.failed:
+        if asked.state == "failed" and not one.has_failed:
             return False
         if asked.state == "waits" and one.thread not in waiting:
             return False
@@ -217,7 +217,7 @@ class Conversations(Fold):
 
     def _named(self, one: Conversation, words: Collection[str]) -> bool:
         """True if all these words stand in its name, or in the names of those who spoke to the soul there."""
-        names = "\n".join([self.called(one), one.thread, *self._names(one)])
+        names = "\n".join([self.place_name(one), one.thread, *self._names(one)])
         return has_all(names, words)
 
     # Folding

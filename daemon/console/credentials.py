@@ -33,14 +33,14 @@ class Secrets:
     folder: Path
     key: str
 
-    def name(self, secret: str) -> str:
+    def hashed_name(self, secret: str) -> str:
         """Return what a secret is kept as; nothing leads back from it."""
         return hmac.new(_bytes(self.key), _bytes(secret), "sha256").hexdigest()
 
     def add(self, now: float, seconds: float) -> str:
         """Return a new secret that ends then; those that have ended are removed. Raises JournalError."""
         secret = secrets.token_urlsafe(32)
-        path = self.folder / self.name(secret)
+        path = self.folder / self.hashed_name(secret)
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             self._sweep(now)
@@ -50,7 +50,7 @@ class Secrets:
             raise _unusable(self.folder, error) from error
         return secret
 
-    def ends(self, name: str) -> float:
+    def end_of(self, name: str) -> float:
         """Return when the secret of this name ends, in Unix seconds; 0 where there is none."""
         try:
             return os.lstat(self.folder / name).st_mtime
@@ -76,7 +76,7 @@ class Secrets:
 
     def _sweep(self, now: float) -> None:
         for path in self.folder.iterdir():
-            if self.ends(path.name) <= now:
+            if self.end_of(path.name) <= now:
                 path.unlink(missing_ok=True)
 
 
@@ -90,7 +90,7 @@ class Credentials:
     now: Callable[[], float]
 
     @classmethod
-    def of(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
+    def open_home(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
         """Return those of this home under this lasting token."""
         links = Secrets(folder=home / "console-links", key=token)
         sessions = Secrets(folder=home / "console-sessions", key=token)
@@ -100,15 +100,15 @@ class Credentials:
         """True if this is the lasting token."""
         return hmac.compare_digest(_bytes(shown), _bytes(self.token))
 
-    def session(self, shown: str) -> str:
+    def session_of(self, shown: str) -> str:
         """Return the name of the session with this secret, which is used now; empty where there is none."""
-        name = self.sessions.name(shown)
-        if self.sessions.ends(name) <= self.now():
+        name = self.sessions.hashed_name(shown)
+        if self.sessions.end_of(name) <= self.now():
             return ""
         self.sessions.move_end(name, self.now() + IDLE)
         return name
 
-    def link(self) -> str:
+    def make_link(self) -> str:
         """Return the secret of a new link. Raises JournalError where none can be kept."""
         return self.links.add(self.now(), LINK)
 
@@ -119,13 +119,13 @@ class Credentials:
         """
         if self.is_token(shown):
             return self.sessions.add(self.now(), IDLE)
-        link = self.links.name(shown)
-        if self.links.ends(link) <= self.now():
+        link = self.links.hashed_name(shown)
+        if self.links.end_of(link) <= self.now():
             return ""
         session = self.sessions.add(self.now(), IDLE)  # where that fails, the link can be opened later
         if self.links.remove(link):
             return session
-        self.sessions.remove(self.sessions.name(session))
+        self.sessions.remove(self.sessions.hashed_name(session))
         return ""
 
 

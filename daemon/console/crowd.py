@@ -32,11 +32,11 @@ class Guest:
     session: str = ""
 
     @property
-    def gone(self) -> bool:
+    def is_closing(self) -> bool:
         """Is it closed, or about to be?"""
         return self.handler.transport is None or self.handler.transport.is_closing()
 
-    def show_out(self) -> None:
+    def close(self) -> None:
         """Close it, whatever it was about to say or hear."""
         if self.handler.transport is not None:
             self.handler.transport.abort()
@@ -53,28 +53,28 @@ class Crowd:
         self._told = False
 
     @property
-    def share(self) -> int:
+    def most_per_address(self) -> int:
         """What is kept for either side, and the most that one address of strangers holds."""
         return max(self.most // 4, 1)
 
     def __len__(self) -> int:
         return len(self._strangers) + len(self._known)
 
-    def enter(self, handler: RequestHandler, address: str) -> None:
+    def add(self, handler: RequestHandler, address: str) -> None:
         """Somebody has come in: a stranger so far. Who has to go for them, goes."""
         self._strangers[handler] = Guest(handler=handler, address=address)
         if self._full(address):
             self._forget_gone()
             if self._full(address):
-                self._show_out_for(address)
+                self._make_room_for(address)
 
     def make_room(self) -> None:
         """This machine has no room for one more: as many strangers as an address may be go."""
         self._forget_gone()
-        for _ in range(min(self.share, len(self._strangers))):
-            self._show_out(self._strangers)
+        for _ in range(min(self.most_per_address, len(self._strangers))):
+            self._close_oldest(self._strangers)
 
-    def asks(self, handler: RequestHandler) -> None:
+    def begin_request(self, handler: RequestHandler) -> None:
         """A request came on this connection."""
         for guests in (self._strangers, self._known):
             guest = guests.pop(handler, None)
@@ -82,13 +82,13 @@ class Crowd:
                 guest.asking += 1
                 guests[handler] = guest
 
-    def answered(self, handler: RequestHandler) -> None:
+    def end_request(self, handler: RequestHandler) -> None:
         """A request on this connection has its answer."""
         guest = self._known.get(handler) or self._strangers.get(handler)
         if guest is not None:
             guest.asking -= 1
 
-    def vouch(self, handler: RequestHandler, session: str = "") -> None:
+    def mark_trusted(self, handler: RequestHandler, session: str = "") -> None:
         """Whoever is on this connection may see everything, while this session lasts, if it is by one."""
         if handler in self._known:
             self._known[handler].session = session
@@ -97,46 +97,46 @@ class Crowd:
             return
         guest.session = session
         self._known[handler] = guest
-        if len(self._known) > self.most - self.share:
+        if len(self._known) > self.most - self.most_per_address:
             self._forget_gone()
-            if len(self._known) > self.most - self.share:
-                self._show_out(self._known)
+            if len(self._known) > self.most - self.most_per_address:
+                self._close_oldest(self._known)
 
-    def part(self, session: str, kept: RequestHandler) -> None:
+    def close_session(self, session: str, kept: RequestHandler) -> None:
         """This session is over: its connections are closed, streams as well, but for this one."""
         for guest in list(self._known.values()):
             if guest.session == session and guest.handler is not kept:
                 del self._known[guest.handler]
-                guest.show_out()
+                guest.close()
 
     def _full(self, address: str) -> bool:
         strangers = len(self._strangers)
-        if strangers > self.most - self.share or len(self) > self.most:
+        if strangers > self.most - self.most_per_address or len(self) > self.most:
             return True
-        return strangers > self.share and self._addresses()[address] > self.share
+        return strangers > self.most_per_address and self._addresses()[address] > self.most_per_address
 
     def _addresses(self) -> Counter[str]:
         """Those of strangers, and how many come from each."""
         return Counter(guest.address for guest in self._strangers.values())
 
-    def _show_out_for(self, address: str) -> None:
+    def _make_room_for(self, address: str) -> None:
         addresses = self._addresses()
-        if addresses[address] > self.share:
-            self._show_out(self._strangers, address)
-        elif len(self._strangers) > self.share:
+        if addresses[address] > self.most_per_address:
+            self._close_oldest(self._strangers, address)
+        elif len(self._strangers) > self.most_per_address:
             [(most, _)] = addresses.most_common(1)
-            self._show_out(self._strangers, most)
+            self._close_oldest(self._strangers, most)
         else:
-            self._show_out(self._known)
+            self._close_oldest(self._known)
 
-    def _show_out(self, guests: dict[RequestHandler, Guest], address: str | None = None) -> None:
+    def _close_oldest(self, guests: dict[RequestHandler, Guest], address: str | None = None) -> None:
         """The oldest one goes: one that waits for no answer, if there is such a one; never the latest, which
         has had no time to ask."""
         choice = [one for one in guests.values() if address in (None, one.address)]
         choice = choice[:-1] or choice
         guest = next((one for one in choice if not one.asking), choice[0])
         del guests[guest.handler]
-        guest.show_out()
+        guest.close()
         if not self._told:
             self._told = True
             log.warning(
@@ -147,9 +147,9 @@ class Crowd:
 
     def _forget_gone(self) -> None:
         for guests in (self._strangers, self._known):
-            for guest in [one for one in guests.values() if one.gone]:
+            for guest in [one for one in guests.values() if one.is_closing]:
                 del guests[guest.handler]
-        self._told = self._told and len(self._strangers) > self.share // 2
+        self._told = self._told and len(self._strangers) > self.most_per_address // 2
 
 
 CROWD = web.AppKey("crowd", Crowd)

@@ -49,7 +49,7 @@ class Streams:
 
     async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
         """Send the entries after `since` (ALWAYS: the last hundreds), and what comes, until the page goes."""
-        last = self._journal.last()
+        last = self._journal.last_seq_of_all()
         if since > last:  # also where the page remembers another journal
             since = max(0, last - TAIL)
         reader = Reader(request, "text/event-stream", self._patience)
@@ -91,7 +91,7 @@ class Streams:
             await reader.send(b": beat\n\n")
 
     async def _send(self, reader: Reader, since: int) -> None:
-        thinking = asyncio.create_task(self._think(reader))
+        thinking = asyncio.create_task(self._send_live_calls(reader))
         try:
             async for event in self._events.follow(since):
                 await reader.send(event)
@@ -99,7 +99,7 @@ class Streams:
             thinking.cancel()
             await asyncio.gather(thinking, return_exceptions=True)
 
-    async def _think(self, reader: Reader) -> None:
+    async def _send_live_calls(self, reader: Reader) -> None:
         """What is thought goes beside the entries: a long thought holds none of them up."""
         try:
             async for event in self._thinking.follow():
@@ -125,7 +125,7 @@ class Events:
     async def follow(self, since: int) -> AsyncIterator[bytes]:
         """All after this seq, for ever. What was forgotten while a reader took its time is read anew."""
         while True:
-            changed = self._journal.changed
+            changed = self._journal.next_change
             erasures = self._journal.erasures
             bite = self._after(since)
             if not bite:
@@ -145,15 +145,15 @@ class Events:
             self._size = 0
         bite: list[tuple[int, bytes]] = []
         size = 0
-        for entry in self._journal.since(since, BITE):
-            event = self.of(entry)
+        for entry in self._journal.entries_since(since, BITE):
+            event = self.event_of(entry)
             bite.append((entry.seq, event))
             size += len(event)
             if size > ROOM:
                 break
         return bite
 
-    def of(self, entry: Entry[Event]) -> bytes:
+    def event_of(self, entry: Entry[Event]) -> bytes:
         """This entry as an event, made when it is asked for first."""
         if entry.seq not in self._made:
             event = f"id: {entry.seq}\ndata: {json.dumps(brief(entry))}\n\n".encode()

@@ -56,25 +56,25 @@ class Fold:
         self._begin()
 
     @property
-    def left(self) -> int:
+    def entries_left(self) -> int:
         """How many entries of the journal were not looked at yet."""
-        self._heed()
-        return self._low + self.journal.last() - self._upto
+        self._restart_if_forgotten()
+        return self._low + self.journal.last_seq_of_all() - self._upto
 
     async def update(self) -> None:
         """Add all that is left, the newest first."""
-        while self.left:
+        while self.entries_left:
             await self.update_some()
 
     async def update_some(self) -> None:
         """Add what is new, and a span of what is older than all that is in it."""
         async with self._adding:
-            self._heed()
+            self._restart_if_forgotten()
             await self._update_newer()
             if self._low:
                 await self._update_older()
 
-    def _heed(self) -> None:
+    def _restart_if_forgotten(self) -> None:
         """Begin anew where words were forgotten: they may be in it."""
         if self._erasures != self.journal.erasures:
             self._begin()
@@ -82,12 +82,12 @@ class Fold:
     def _begin(self) -> None:
         self._beginnings += 1
         self._erasures = self.journal.erasures
-        self._low = self._upto = self.journal.last()
+        self._low = self._upto = self.journal.last_seq_of_all()
         """All between these two is in it."""
         self._clear()
 
     async def _update_newer(self) -> None:
-        last = self.journal.last()
+        last = self.journal.last_seq_of_all()
         if self.journal.has_none(*self.kinds, since=self._upto, upto=last):
             self._upto = last
         while self._upto < last:
@@ -108,13 +108,13 @@ class Fold:
         if upto - since <= NEAR:
             rows = self._read(self.journal, since, upto)
         else:
-            rows = await self.journal.apart(partial(self._read, since=since, upto=upto))
+            rows = await self.journal.read_in_background(partial(self._read, since=since, upto=upto))
         add = self._add if newer else self._add_older
         in_order = rows if newer else rows[::-1]
         for start in range(0, len(in_order), PIECE):
             if start:
                 await asyncio.sleep(0)
-            self._heed()
+            self._restart_if_forgotten()
             if beginnings != self._beginnings:
                 return False
             for row in in_order[start : start + PIECE]:
@@ -123,13 +123,15 @@ class Fold:
                     self._upto = row.seq
                 else:
                     self._low = row.seq - 1
-        self._heed()
+        self._restart_if_forgotten()
         return beginnings == self._beginnings
 
     def _read(self, journal: Reading, since: int, upto: int) -> Sequence[FoldedRow]:
         """What is to be added of the entries after a seq up to another, in order."""
         found = []
-        for seq, thread, kind, at, fields in journal.fields(self.kinds, self.paths, since=since, upto=upto):
+        for seq, thread, kind, at, fields in journal.fields_of_kind(
+            self.kinds, self.paths, since=since, upto=upto
+        ):
             values = dict(zip(self.paths, json.loads(fields), strict=True))
             found.append(FoldedRow(seq, thread, kind, at, values))
         return found

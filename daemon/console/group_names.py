@@ -32,7 +32,7 @@ class GroupNames:
         self._asked: dict[str, float] = {}
         """The time at which Slack was asked last about each."""
 
-    async def learn(self, channels: Iterable[str]) -> None:
+    async def look_up(self, channels: Iterable[str]) -> None:
         """Ask Slack who is in those of these group DMs that have no name so far."""
         now = self._now()
         due = now - RETRY_AFTER
@@ -47,7 +47,7 @@ class GroupNames:
         if names and all(names):
             self._known[channel] = titled(names)
 
-    def of(self, channel: str, spoke: Iterable[str]) -> str:
+    def name_of(self, channel: str, spoke: Iterable[str]) -> str:
         """Return the name of this group DM; `spoke` are the names of those who are known to be in it."""
         return self._known.get(channel) or titled(spoke)
 

@@ -109,7 +109,7 @@ class Gate:
             return refuse(403, FOREIGN_HOST)
         if _is_foreign(request, self.page):
             return refuse(403, FOREIGN_ORIGIN)
-        self.crowd.asks(request.protocol)
+        self.crowd.begin_request(request.protocol)
         try:
             return await self._admit(request, handler)
         except web.HTTPNotFound:
@@ -119,7 +119,7 @@ class Gate:
         except ConnectionResetError:
             return web.Response()  # they are gone: nobody reads it
         finally:
-            self.crowd.answered(request.protocol)
+            self.crowd.end_request(request.protocol)
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         shown = request.headers.get(HEADER, "")
@@ -133,10 +133,10 @@ class Gate:
         """True if this is the token, or the secret of a session; whoever showed it is known from now on."""
         session = ""
         if self.credentials and not (shown and self.credentials.is_token(shown)):
-            session = shown and self.credentials.session(shown)
+            session = shown and self.credentials.session_of(shown)
             if not session:
                 return False
-        self.crowd.vouch(request.protocol, session)
+        self.crowd.mark_trusted(request.protocol, session)
         return True
 
     def _is_free(self, path: str) -> bool:
@@ -145,7 +145,7 @@ class Gate:
 
 async def turn_away(request: web.Request, brake: Brake, how: str = "") -> web.Response:
     """Refuse a wrong token, which costs whoever is there a while. `how` says how to come by the right one."""
-    seconds = await brake.wrong(whose(request.remote))
+    seconds = await brake.delay_wrong_token(whose(request.remote))
     if not seconds:
         return refuse(401, f"{WRONG_TOKEN} {how}".strip())
     response = refuse(429, TOO_MANY.format(seconds=math.ceil(seconds)))
@@ -171,7 +171,7 @@ def _is_foreign(request: web.Request, page: str) -> bool:
 
 async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was good
-        request.app[CROWD].vouch(request.protocol)
+        request.app[CROWD].mark_trusted(request.protocol)
     headers, caching = response.headers, "no-store"
     if isinstance(response, web.FileResponse):
         caching = "no-cache"

@@ -56,26 +56,26 @@ class Inside:
         self.limits = limits
         self.now = now
         self.spent = spent
-        self._reading = BackgroundReading(state.update, lambda: state.left, at_once)
+        self._reading = BackgroundReading(state.update, lambda: state.unread_entries, at_once)
 
     @property
-    def there(self) -> bool:
+    def has_content(self) -> bool:
         """Is there anything to show: is it on, or did it ever think?"""
-        return self.limits is not None or self.journal.latest(INNER, Ticked) is not None
+        return self.limits is not None or self.journal.latest_of_kind(INNER, Ticked) is not None
 
     async def close(self) -> None:
         """End what is still read."""
         await self._reading.close()
 
-    async def told(self) -> Told:
+    async def overview_as_json(self) -> Told:
         """How it is now and its last ticks; and what it knows, once that is read."""
-        left = await self._reading.still_reading()
+        left = await self._reading.entries_left()
         told: Told = {
             "still_reading": left,
             "on": self.limits is not None,
-            "thinks": bool(self.journal.pending(TurnBegan, thread=INNER)),
+            "thinks": bool(self.journal.pending_entries(TurnBegan, thread=INNER)),
             "next": self._next(),
-            **self.ticks(),
+            **self.ticks_as_json(),
         }
         if left:
             return told
@@ -88,19 +88,19 @@ class Inside:
             "records": {family: self._records(family) for family in TEXT},
         }
 
-    def ticks(self, before: int = ALWAYS) -> Told:
+    def ticks_as_json(self, before: int = ALWAYS) -> Told:
         """The last ticks that were written before this entry, newest first."""
         entries = [*islice(self.journal.latest_first(INNER, Ticked, before), PAGE)]
         older = 0
         if entries:
-            older = self.journal.count(INNER, Ticked, before=entries[-1].seq)
+            older = self.journal.count_before(INNER, Ticked, before=entries[-1].seq)
         return {"ticks": [self._tick(entry) for entry in entries], "older": older}
 
     # How it stands
 
     def _next(self) -> Told | None:
         """What it waits for; None where it waits for nothing."""
-        waits = self.journal.pending(Waiting, thread=INNER)
+        waits = self.journal.pending_entries(Waiting, thread=INNER)
         if not waits:
             return None
         wait = waits[-1].event
@@ -152,12 +152,12 @@ class Inside:
             "advice": tick.advice,
             "calls": [_call(one) for one in self._calls(entry)],
             "answer": tick.answer,
-            "commands": [self._command(one) for one in self.journal.sound(tick.commands)],
+            "commands": [self._command(one) for one in self.journal.readable_entries(tick.commands)],
         }
 
     def _place(self, view: str) -> str:
         """What this conversation is called; empty as long as that is not read."""
-        if self.state.views.left:
+        if self.state.views.entries_left:
             return ""
         return self.state.views.place(view)
 
@@ -165,7 +165,7 @@ class Inside:
         """The calls that were made in a tick, in order."""
         since = ticked.event.tick
         while since < ticked.seq:
-            calls = self.journal.of(INNER, ModelCall, since=since, most=CALLS)
+            calls = self.journal.thread_entries(INNER, ModelCall, since=since, most=CALLS)
             yield from (call for call in calls if call.seq < ticked.seq)
             if len(calls) < CALLS:
                 return
@@ -196,7 +196,7 @@ class Inside:
 
     def _note(self, note: Note) -> Told:
         who = text = ""
-        said = self.journal.sound([note.said])
+        said = self.journal.readable_entries([note.said])
         if said:
             who, text = _words(said[0].event)
         return {

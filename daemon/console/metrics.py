@@ -30,15 +30,15 @@ class Metrics:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._seq = journal.last()
+        self._seq = journal.last_seq_of_all()
         self._registry = CollectorRegistry()
         self._entries = self._done("soul_entries", "Entries of the journal.", "kind")
         self._turns = self._done("soul_turns", "Turns that ended.", "outcome")
         self._calls = self._done("soul_model_calls", "Calls of a model.", "model", "outcome")
         self._tokens = self._done("soul_tokens", "Tokens of model calls.", "model", "sort")
         self._dollars = self._done("soul_cost_dollars", "What model calls cost.", "model")
-        self.gauge("soul_journal_seq", "The newest entry of the journal.", journal.last)
-        self.gauge("soul_journal_failing", "1 when nothing can be written.", lambda: not journal.writable)
+        self.gauge("soul_journal_seq", "The newest entry of the journal.", journal.last_seq_of_all)
+        self.gauge("soul_journal_failing", "1 when nothing can be written.", lambda: not journal.is_writable)
         pending = Gauge(
             "soul_pending", "Entries that wait for another one.", ["kind"], registry=self._registry
         )
@@ -81,7 +81,7 @@ class Metrics:
     async def _count(self) -> None:
         """Count what was appended since the last time; each entry is read once."""
         while True:
-            entries = self._journal.since(self._seq, limit=BITE)
+            entries = self._journal.entries_since(self._seq, limit=BITE)
             if not entries:
                 return
             self._seq = entries[-1].seq

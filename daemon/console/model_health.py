@@ -49,17 +49,17 @@ class ModelHealth:
         """The same without what is usual, which Health alone shows."""
         return [one for one in self.every_report if not one.is_usual]
 
-    def told(self, report: ModelReport) -> Told:
+    def report_as_json(self, report: ModelReport) -> Told:
         """A report as JSON: with `sentence`, which says all of it."""
         shown = asdict(report)
         del shown["seen"], shown["is_usual"]
         return {**shown, "slow": report.slow, "sentence": report.sentence(self._now())}
 
-    def details(self) -> Told:
+    def details_as_json(self) -> Told:
         """What Health shows besides: every report, how long calls take, and what failed since the start."""
         return {
-            "reports": [self.told(one) for one in self.every_report],
-            "forms": self._reach.forms.told,
+            "reports": [self.report_as_json(one) for one in self.every_report],
+            "forms": self._reach.forms.owner_sentences,
             "latency": {
                 "calls": len(self._availability.durations),
                 "median": self._quantile(MEDIAN),
@@ -68,7 +68,7 @@ class ModelHealth:
             "errors": dict(self._availability.errors.most_common()),
         }
 
-    def measure(self, metrics: Metrics) -> None:
+    def add_metrics(self, metrics: Metrics) -> None:
         """Add what a scraper sees of them."""
         metrics.samples("soul_model_away_since_timestamp_seconds", AWAY, ("model", "failure"), self._away)
         metrics.samples("soul_model_slow_since_timestamp_seconds", LATE, ("model",), self._late)

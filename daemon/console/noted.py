@@ -16,7 +16,7 @@ class Noted(Projection):
 
     kinds = (Remembered, Corrected)
 
-    def about(self, name: str) -> Mapping[int, int]:
+    def notes_about(self, name: str) -> Mapping[int, int]:
         """Return the notes about whoever is called so: the entry of each, and that of how it reads now."""
         return self._about.get(name.casefold(), {})
 
@@ -25,15 +25,15 @@ class Noted(Projection):
         """The number of notes."""
         return len(self._threads)
 
-    def names(self) -> Iterable[str]:
+    def subject_names(self) -> Iterable[str]:
         """Return the names that notes are about, in small letters; empty for those about nobody."""
         return self._about.keys()
 
-    def thread(self, note: int) -> str:
+    def thread_of_note(self, note: int) -> str:
         """Return the conversation in which this note was made."""
         return self._threads[note]
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._about: dict[str, dict[int, int]] = {}
         """By the name in small letters: each note, and the entry that says how it reads now."""
         self._first: dict[int, tuple[str, int]] = {}
@@ -41,7 +41,7 @@ class Noted(Projection):
         self._threads: dict[int, str] = {}
         """The conversation of each note."""
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         event = entry.event
         if not event.text:  # it was forgotten
             return

@@ -105,13 +105,13 @@ class Overview:
 
     async def _ready(self) -> int:
         """Read on, and learn who is in the group DMs; return how many entries are not read yet."""
-        left = await self._reading.still_reading()
-        await self._group_names.learn(reversed(self._conversations.groups()))
+        left = await self._reading.entries_left()
+        await self._group_names.look_up(reversed(self._conversations.group_dm_channels()))
         return left
 
     def _left(self) -> int:
         folds = (self._conversations, self._spending, self._people_known)
-        return max(*[fold.left for fold in folds], self._noted.left)
+        return max(*[fold.entries_left for fold in folds], self._noted.entries_left)
 
     async def _read_newest(self) -> None:
         await self._conversations.update_some()
@@ -128,9 +128,9 @@ class Overview:
 
     async def threads(self, wanted: Wanted) -> Told:
         """A page of those that are wanted, the latest first; `older` is what to ask on with."""
-        return await self._told(partial(self._threads, wanted))
+        return await self._read_consistently(partial(self._threads, wanted))
 
-    async def _told(self, tell: Callable[[], Awaitable[Told]]) -> Told:
+    async def _read_consistently(self, tell: Callable[[], Awaitable[Told]]) -> Told:
         """What this tells. It is asked again where words were forgotten meanwhile: it may hold them."""
         while True:
             erasures = self._journal.erasures
@@ -140,16 +140,16 @@ class Overview:
 
     async def _threads(self, wanted: Wanted) -> Told:
         if wanted.words:
-            wanted = replace(wanted, found=await self._holding(wanted.words))
+            wanted = replace(wanted, found=await self._threads_with_words(wanted.words))
         left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions) if questions else NO_NAMES
         waits: defaultdict[str, list[Told]] = defaultdict(list)
         for question in questions:
             waits[root_of(question.thread)].append(self._addressed(question.event, names))
-        thinking = set(self._journal.waiting(TurnBegan))
+        thinking = set(self._journal.threads_with_pending(TurnBegan))
         found: list[Conversation] = []
-        async for one in self._conversations.wanted(wanted, waits):
+        async for one in self._conversations.matching(wanted, waits):
             found.append(one)
             if len(found) > wanted.limit:
                 break
@@ -167,14 +167,14 @@ class Overview:
             "still_reading": left,
             "threads": threads,
             "older": older,
-            "choices": self._conversations.choices(),
+            "choices": self._conversations.filter_choices(),
             "waiting": len(questions),
         }
 
-    async def _holding(self, words: Sequence[str]) -> Collection[str]:
+    async def _threads_with_words(self, words: Sequence[str]) -> Collection[str]:
         """The conversations in which somebody lately said something with all these words."""
         place = Place(words=" ".join(words), limit=SEARCHED)
-        return await self._pages.said_in(place)
+        return await self._pages.threads_where_said(place)
 
     def _thread(
         self, one: Conversation, said: Mapping[int, Entry[Any]], waits: Sequence[Told], thinks: bool
@@ -182,12 +182,12 @@ class Overview:
         last = ""
         if one.words != one.first:
             last = _shown(said.get(one.words))
-        spent = self._spending.of(one.thread)
+        spent = self._spending.thread_total(one.thread)
         return {
             "thread": one.thread,
             "where": one.where,
-            "place": self._conversations.called(one),
-            "asker": self._whom(one.asker) if one.asker else None,
+            "place": self._conversations.place_name(one),
+            "asker": self._names_of_people(one.asker) if one.asker else None,
             "private": self._conversations.is_private(one),
             "people": self._people(one.people),
             "at": one.at,
@@ -197,7 +197,7 @@ class Overview:
             "said": last,
             "process": one.process,
             "turns": one.turns,
-            "failed": one.failed,
+            "failed": one.has_failed,
             "thinks": thinks,
             "waits": waits,
             "cost": spent.cost,
@@ -213,8 +213,8 @@ class Overview:
         questions = self._questions()
         names = await self._names_to_ask(questions)
         answered: list[Told] = []
-        seqs = self._journal.seqs(Answered)[-LATELY * 4 :]
-        for entry in reversed(self._journal.sound(seqs)):
+        seqs = self._journal.seqs_of_kind(Answered)[-LATELY * 4 :]
+        for entry in reversed(self._journal.readable_entries(seqs)):
             told = self._answered(entry, names)
             if told:
                 answered.append(told)
@@ -228,7 +228,7 @@ class Overview:
 
     async def press(self, seq: int, value: str) -> Refusal | None:
         """Press a button of this question as the viewer; None: it was taken. Raises JournalError."""
-        found = only(Asked, self._journal.sound([seq]))
+        found = only(Asked, self._journal.readable_entries([seq]))
         if not found:
             return NO_QUESTION
         [asked] = found
@@ -243,24 +243,26 @@ class Overview:
         return {id: name or NAMELESS for id, name in zip(ids, names, strict=True)}
 
     @property
-    def waiting(self) -> int:
+    def open_question_count(self) -> int:
         """How many questions are open."""
         return len(self._questions())
 
     def _questions(self) -> Sequence[Entry[Asked]]:
         """Return the open ones. What was put aside for something newer is none: it goes on by itself. Nor is
         that of a branch: its root asks it."""
-        pending = [entry for entry in self._journal.pending(Asked) if root_of(entry.thread) == entry.thread]
+        pending = [
+            entry for entry in self._journal.pending_entries(Asked) if root_of(entry.thread) == entry.thread
+        ]
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
     def _open(self, entry: Entry[Asked], names: Mapping[str, str]) -> Told:
         """Return an open one, and whether the viewer may press its buttons."""
         asked = self._asked(entry, names)
-        pressed = self._answering.pressed(entry)
+        pressed = self._answering.pending_press(entry)
         return {
             **asked,
             "yours": self._answering.may_press(entry),
-            "why": self._answering.why_not(entry, _either(asked["to"]["names"])),
+            "why": self._answering.refusal_reason(entry, _either(asked["to"]["names"])),
             "pressed": pressed and {"by": self._name(pressed.author), "value": pressed.event.value},
         }
 
@@ -285,13 +287,13 @@ class Overview:
         if opened is None:
             return ""
         ts = root = opened.event.ts
-        for message in only(Spoken, self._journal.sound(asked.event.said)):
+        for message in only(Spoken, self._journal.readable_entries(asked.event.said)):
             ts = message.event.ts
         return self._directory.link(opened.event.channel, ts, root) if ts else ""
 
     def _answered(self, entry: Entry[Answered], names: Mapping[str, str]) -> Told | None:
         answered = entry.event
-        found = self._journal.sound([answered.asked])
+        found = self._journal.readable_entries([answered.asked])
         if not found or entry.forgotten or found[0].forgotten:
             return None
         [asked] = found
@@ -350,7 +352,7 @@ class Overview:
             "at": talks.at if talks else None,
             "known": known,
             "noted": self._notes.count(id),
-            **self._spending.of_person(id).told(),
+            **self._spending.person_total(id).as_json(),
         }
 
     async def person(self, id: str) -> Told:
@@ -359,14 +361,14 @@ class Overview:
         models: list[Entry[Any]] = []
         name = ""
         if id:
-            await self._models.ready([id])
-            models = self._journal.sound([chain.seqs[-1] for chain in self._models.chains(id)])
+            await self._models.load([id])
+            models = self._journal.readable_entries([chain.seqs[-1] for chain in self._models.chains(id)])
             name = self._name(id)
-            notes = self._notes.about(id)
+            notes = self._notes.notes_about(id)
             noted = len(notes)
         else:
             met = self._met()
-            notes = self._notes.about_others(met, NOTES)
+            notes = self._notes.notes_about_others(met, NOTES)
             noted = self._notes.count_others(met)
         known = [self._text(entry, self._models.own_lines(entry)) for entry in reversed(models)]
         return {
@@ -380,7 +382,7 @@ class Overview:
 
     def _texts(self, seqs: Sequence[int]) -> Sequence[Told]:
         """What these entries say, the newest first, and where they were written."""
-        entries = self._journal.sound(seqs)
+        entries = self._journal.readable_entries(seqs)
         return [self._text(entry, entry.event.text) for entry in reversed(entries) if entry.event.text]
 
     def _text(self, entry: Entry[Any], text: str) -> Told:
@@ -399,42 +401,42 @@ class Overview:
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
 
     async def _named(self, id: str) -> str:
-        group = self._conversations.in_channel(id)
+        group = self._conversations.latest_in_channel(id)
         if group and group.where == "group":
-            return self._conversations.called(group)
+            return self._conversations.place_name(group)
         return self._conversations.names.get(id, "") or await self._directory.called(id)
 
     # Costs
 
     async def costs(self, days: int) -> Told:
         """What the last so many days have cost: each day, and by conversation, person and model."""
-        return await self._told(partial(self._costs, days))
+        return await self._read_consistently(partial(self._costs, days))
 
     async def _costs(self, days: int) -> Told:
         left = await self._ready()
         today = day_of(self._purse.now())
         first = date.fromisoformat(today) - timedelta(days=days - 1)
         since = first.isoformat()
-        by_day = await self._spending.by("day", since)
+        by_day = await self._spending.totals_by("day", since)
         whole = Sum()
         for spent in by_day.values():
             whole.add(spent)
         each_day: list[Told] = []
         for number in range(days):
             day = (first + timedelta(days=number)).isoformat()
-            each_day.append({"day": day, **by_day[day].told()})
-        threads = await self._spending.dearest("thread", since, DEAREST)
-        people = await self._spending.dearest("person", since, MOST)
-        models = await self._spending.dearest("model", since, MOST)
+            each_day.append({"day": day, **by_day[day].as_json()})
+        threads = await self._spending.dearest_by("thread", since, DEAREST)
+        people = await self._spending.dearest_by("person", since, MOST)
+        models = await self._spending.dearest_by("model", since, MOST)
         return {
             "still_reading": left,
             "daily": self._purse.daily,
             "today": today,
-            "whole": whole.told(),
+            "whole": whole.as_json(),
             "days": each_day,
-            "threads": [{**self._place(id), **spent.told()} for id, spent in threads],
-            "people": [{"id": id, "name": self._name(id), **spent.told()} for id, spent in people],
-            "models": [{"name": name, **spent.told()} for name, spent in models],
+            "threads": [{**self._place(id), **spent.as_json()} for id, spent in threads],
+            "people": [{"id": id, "name": self._name(id), **spent.as_json()} for id, spent in people],
+            "models": [{"name": name, **spent.as_json()} for name, spent in models],
         }
 
     # What they share
@@ -443,7 +445,7 @@ class Overview:
         """Where an entry was written, and by which words one knows that conversation."""
         one = self._conversations.get(thread)
         if one:
-            place = self._conversations.called(one)
+            place = self._conversations.place_name(one)
             said = self._said([one.first]).get(one.first)
             return {
                 "thread": one.thread,
@@ -460,15 +462,15 @@ class Overview:
 
     def _said(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
         """Return these entries by seq, without those that cannot be read."""
-        return {entry.seq: entry for entry in self._journal.sound(seqs)}
+        return {entry.seq: entry for entry in self._journal.readable_entries(seqs)}
 
     def _name(self, person: str) -> str:
         return self._conversations.names.get(person, NAMELESS)
 
     def _people(self, ids: Collection[str]) -> Sequence[Told]:
-        return [self._whom(id) for id in sorted(ids)]
+        return [self._names_of_people(id) for id in sorted(ids)]
 
-    def _whom(self, id: str) -> Told:
+    def _names_of_people(self, id: str) -> Told:
         return {"id": id, "name": self._name(id)}
 
 

@@ -74,22 +74,22 @@ class Pages:
     async def page(self, place: Place) -> Page:
         """This page."""
         if not place.words:
-            return await self._journal.apart(partial(_page, place=place))
+            return await self._journal.read_in_background(partial(_page, place=place))
         async with self._searching:  # all of them together take one core at the most
-            return await self._journal.apart(partial(self._search, place=place))
+            return await self._journal.read_in_background(partial(self._search, place=place))
 
-    async def said_in(self, place: Place) -> Collection[str]:
+    async def threads_where_said(self, place: Place) -> Collection[str]:
         """Return the conversations in which somebody said all these words: those of one such page. What only
         stood above a call was said elsewhere."""
         async with self._searching:
-            return await self._journal.apart(partial(self._said_in, place=place))
+            return await self._journal.read_in_background(partial(self._said_in, place=place))
 
     def _said_in(self, past: Beside, place: Place) -> Collection[str]:
         words = words_in(place.words)
         found = set()
         for text in self._search(past, place).entries:
             entry = json.loads(text)
-            is_said = entry["kind"] in past.kinds.names([Said, Spoken]) and not is_context(entry["key"])
+            is_said = entry["kind"] in past.kinds.kind_names([Said, Spoken]) and not is_context(entry["key"])
             if is_said and has_all(entry["body"]["text"], words):  # an id is nothing that is said
                 found.add(root_of(entry["thread"]))
         return found
@@ -99,7 +99,7 @@ class Pages:
         words = words_in(place.words)
         texts: list[str] = []
         looked_at = weight = 0
-        low = min(place.before, past.last() + 1)
+        low = min(place.before, past.last_seq_of_all() + 1)
         for first, some in self._slices(past, place, [pattern(word) for word in words]):
             low = first
             for entry in some:
@@ -117,19 +117,19 @@ class Pages:
     ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
         """What is like these patterns, the newest first, slice by slice, each with where it begins: 1 where
         nothing is left. Of a thread only what its index names is looked at."""
-        end = min(place.before, past.last() + 1)
+        end = min(place.before, past.last_seq_of_all() + 1)
         if not place.root:
             for high in range(end, max(end - self._searched, 1), -SLICE):
                 low = max(high - SLICE, end - self._searched, 1)
-                yield low, past.holding(patterns, since=low - 1, before=high)
+                yield low, past.entries_like(patterns, since=low - 1, before=high)
             return
-        seqs = past.span(place.root, before=end, limit=self._searched, newest=True)
+        seqs = past.seqs_between(place.root, before=end, limit=self._searched, newest=True)
         first = 1
         if len(seqs) == self._searched:
             first = seqs[0]
         for upto in range(len(seqs), 0, -SLICE):
             some = seqs[max(upto - SLICE, 0) : upto]
-            yield (first if upto <= SLICE else some[0]), past.holding_of(patterns, some)
+            yield (first if upto <= SLICE else some[0]), past.entries_like_among(patterns, some)
 
 
 def _found(texts: list[str], low: int) -> Page:
@@ -141,7 +141,7 @@ def _found(texts: list[str], low: int) -> Page:
 
 
 def _page(past: Beside, place: Place) -> Page:
-    span = partial(past.span, place.root, path=place.path)
+    span = partial(past.seqs_between, place.root, path=place.path)
     if place.after is not None:
         return _newer(past, span, place.after, place.limit)
     if place.around is None:
@@ -190,7 +190,7 @@ def _told(past: Beside, seqs: Sequence[int], *, newest: bool = False) -> tuple[l
     than a page; and the last one that was looked at."""
     texts: list[str] = []
     weight = last = 0
-    for entry in past.each(seqs, newest=newest):
+    for entry in past.iterate_entries(seqs, newest=newest):
         text = _text(entry)
         weight += len(text)
         if texts and weight > WEIGHT:

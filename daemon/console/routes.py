@@ -141,14 +141,14 @@ class Views:
             most = number(asked.get("most"), ALWAYS)
         except ValueError:
             return refuse(400, NO_SEQ)
-        if self._console.journal.last() - since > most:
+        if self._console.journal.last_seq_of_all() - since > most:
             since = ALWAYS
         return await self._streams.serve(request, since)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
         """One model call, and its request rebuilt from the journal."""
         try:
-            entry = self._console.journal.at(int(request.match_info["seq"]))
+            entry = self._console.journal.entry(int(request.match_info["seq"]))
         except KeyError:
             return refuse(404, NO_CALL)
         if not isinstance(entry.event, ModelCall):
@@ -177,7 +177,7 @@ class Views:
         """How this conversation began."""
         journal = self._console.journal
         if key.startswith(SESSION):
-            return journal.latest(key, Opened)
+            return journal.latest_of_kind(key, Opened)
         return journal.get(f"thread:{key}")
 
     async def entries(self, request: web.Request) -> web.StreamResponse:
@@ -219,8 +219,8 @@ class Views:
         except ValueError:
             return refuse(400, NO_BEFORE)
         if before is None:
-            return web.json_response(await inner.told())
-        return web.json_response(inner.ticks(before))
+            return web.json_response(await inner.overview_as_json())
+        return web.json_response(inner.ticks_as_json(before))
 
     async def shutdown(self, _app: web.Application) -> None:
         """End what would otherwise never end."""

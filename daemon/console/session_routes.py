@@ -46,11 +46,11 @@ class SessionRoutes:
     async def end(self, request: web.Request) -> web.Response:
         """End the session that is shown, with all that is sent to it now."""
         shown = request.headers.get(HEADER, "")
-        name = shown and self.credentials.session(shown)
+        name = shown and self.credentials.session_of(shown)
         if not name:
             return refuse(401, NO_SESSION)
         self.credentials.sessions.remove(name)
-        request.app[CROWD].part(name, request.protocol)
+        request.app[CROWD].close_session(name, request.protocol)
         return web.json_response({"ok": True})
 
 

@@ -51,7 +51,7 @@ class Sum:
         self.cached += other.cached
         self.written += other.written
 
-    def told(self) -> dict[str, float]:
+    def as_json(self) -> dict[str, float]:
         """As JSON."""
         return {
             "calls": round(self.calls),
@@ -79,15 +79,15 @@ class Spending(Fold):
         "$.usage.output",
     )
 
-    def of(self, thread: str) -> Sum:
+    def thread_total(self, thread: str) -> Sum:
         """What this conversation has cost in all."""
         return self._threads.get(thread, Sum())
 
-    def of_person(self, person: str) -> Sum:
+    def person_total(self, person: str) -> Sum:
         """What was spent for this person in all."""
         return self._people.get(person, Sum())
 
-    async def by(self, part: Part, since: str = "") -> defaultdict[str, Sum]:
+    async def totals_by(self, part: Part, since: str = "") -> defaultdict[str, Sum]:
         """The sums by this part of a cell, from a day on; nothing for what was not paid for."""
         sums: defaultdict[str, Sum] = defaultdict(Sum)
         for some in _in_goes([*self._cells.items()]):
@@ -97,10 +97,10 @@ class Spending(Fold):
             await asyncio.sleep(0)
         return sums
 
-    async def dearest(self, part: Part, since: str, most: int) -> Sequence[tuple[str, Sum]]:
+    async def dearest_by(self, part: Part, since: str, most: int) -> Sequence[tuple[str, Sum]]:
         """The same, the dearest first, so many of them."""
         dearest: list[tuple[str, Sum]] = []
-        for some in _in_goes([*(await self.by(part, since)).items()]):
+        for some in _in_goes([*(await self.totals_by(part, since)).items()]):
             dearest = heapq.nsmallest(most, [*dearest, *some], key=_price)
             await asyncio.sleep(0)
         return dearest

@@ -30,12 +30,12 @@ async def capability_table(llm: Claude, clock: Clock, folder: Path, *, paid: boo
     Where it is `paid`, what is not known is asked, which is kept for the daemon.
     """
     backend = llm.backend
-    if backend.server is None or not backend.unlisted:
+    if backend.server is None or not backend.unlisted_models:
         return
     if paid:
-        for model in backend.unlisted:
+        for model in backend.unlisted_models:
             await _ask(llm, clock, folder, model)
-    rows = [HEAD, *(_row(backend, model) for model in backend.unlisted)]
+    rows = [HEAD, *(_row(backend, model) for model in backend.unlisted_models)]
     for line in aligned(rows):
         yield well("can do", line)
     yield well("server", _server(backend))
@@ -47,13 +47,13 @@ async def _ask(llm: Claude, clock: Clock, folder: Path, model: str) -> None:
 
     backend = llm.backend
     for question in backend.open_questions(model):
-        if backend.learn_from_server(model, question, clock.now()):
+        if backend.note_server_statement(model, question, clock.now()):
             continue
         try:
             text = read_text_file(folder / f"{TEXTS[question]}.md")
         except ValueError:  # `texts` says what is wrong with it
             continue
-        backend.learn(model, question, await asked(question, model, text, ask), clock.now())
+        backend.note_finding(model, question, await asked(question, model, text, ask), clock.now())
 
 
 def _row(backend: Backend, model: str) -> Sequence[str]:

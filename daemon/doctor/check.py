@@ -160,7 +160,7 @@ def _said_of(one: Playbook, code: Written, known: Collection[str]) -> Iterator[F
     for said in wrong:
         yield ill(name, said)
     if not wrong:
-        ways = [action.name for action in code.registry.offered(one)]
+        ways = [action.name for action in code.registry.offered_by(one)]
         ways += [f"→ {to}" for to in one.transitions]
         yield well(name, ", ".join(ways))
 

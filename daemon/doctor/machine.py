@@ -88,9 +88,11 @@ def journal(path: Path) -> Finding:
         if not path.exists():
             return well("journal", f"none yet; the first start makes {path}")
         with reading(path, SOUL_KINDS) as found:
-            if found.last() > LONG:
-                found.check()
-                said = f"{path}: {found.last()} entries; `python -m daemon verify` looks at them all"
+            if found.last_seq_of_all() > LONG:
+                found.check_pages()
+                said = (
+                    f"{path}: {found.last_seq_of_all()} entries; `python -m daemon verify` looks at them all"
+                )
                 return well("journal", said)
             verdict = verify(found)
     except (JournalDamaged, JournalOther) as error:

@@ -61,7 +61,7 @@ async def _bot(web: Web, access: Access) -> Finding:
 
 async def _scopes(web: Web, wanted: Set[str]) -> Finding:
     """What the bot token may do, as Slack says in a header."""
-    answer = await web.ask(web.client.auth_test)
+    answer = await web.call_readonly(web.client.auth_test)
     shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
     if missing:
@@ -74,7 +74,7 @@ async def _agent(web: Web) -> Finding:
     """Does Slack take signs of work? Asked of a conversation that there is not: nothing is shown."""
     method = web.client.agents_sessions_setStatus
     try:
-        await web.ask(method, channel_id=NOWHERE, thread_ts=NEVER, status=DONE)
+        await web.call_readonly(method, channel_id=NOWHERE, thread_ts=NEVER, status=DONE)
     except SlackApiError as refusal:
         if error_of(refusal) in LACKING:
             return ill("agent", f"Slack refuses {named(method)} ({error_of(refusal)}). {ADVICE}")

@@ -20,7 +20,7 @@ from daemon.processes import EXPERT, INITIAL
 def misled(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
     """Where a process goes over into that there is not."""
     for process in processes.values():
-        for name in dict.fromkeys((*process.leads, *_gone_into(process))):
+        for name in dict.fromkeys((*process.leads_to, *_gone_into(process))):
             if name not in known:
                 yield ill(f"processes/{process.name}", f"there is no process {name}; {instead(name, known)}")
 
@@ -64,7 +64,7 @@ def _entered(playbooks: Sequence[Playbook], processes: Mapping[str, MentalProces
     """Where a thread can come to: from its first process, and from what the model or the daemon chooses."""
     goes: defaultdict[str, list[str]] = defaultdict(list)
     for name, process in processes.items():
-        goes[name] += process.leads
+        goes[name] += process.leads_to
     for one in playbooks:
         goes[one.name] += (*goes_to(one), one.then)
     coming = [INITIAL]
@@ -109,7 +109,7 @@ def unoffered(playbooks: Sequence[Playbook], own: Own, known: Collection[str]) -
 def unapproved(playbooks: Sequence[Playbook], registry: Registry) -> Iterator[Finding]:
     """What needs the yes of an owner, where there is none."""
     for one in playbooks:
-        approved = [action.name for action in registry.offered(one) if action.approval]
+        approved = [action.name for action in registry.offered_by(one) if action.approval]
         if approved:
             said = f"nobody can agree to {', '.join(approved)}: set OWNER_USER_IDS, or do not offer it"
             yield ill(f"{PLAYBOOKS}{one.name}", said)

@@ -105,7 +105,7 @@ def _once(text: str, library: Library) -> Checked:
     at = held = dropped = 0
     for start, bound in zip(starts, bounds, strict=False):
         found, end = _bracket(text, start, bound, library)
-        good = [right for one in found if (right := library.corrected(one))]
+        good = [right for one in found if (right := library.correct(one))]
         kept.add(text[at : start.start()])
         at = end
         held += len(good)
@@ -186,7 +186,7 @@ class Library:
         place = LINES.fullmatch(key) or PAGE.fullmatch(key) or LINK.fullmatch(key)
         return known or place is not None or key in self._named
 
-    def corrected(self, citation: Citation) -> str:
+    def correct(self, citation: Citation) -> str:
         """The citation, at the right place where the words stand at another; empty: it does not hold."""
         key, quote = self._cited(citation.head), without_numbers(citation.quote)
         if (key, quote) not in self._places:
@@ -203,17 +203,17 @@ class Library:
 
     def _place(self, key: str, quote: str) -> str:
         """The place at which these words stand: the given one, or the only one; empty where there is none."""
-        for place, passage, begins in self._found(key):
-            if self._afford(len(passage)) and holds(passage, quote, begins):
+        for place, passage, begins in self._named_passages(key):
+            if self._spend_search(len(passage)) and holds(passage, quote, begins):
                 return place
         found: list[str] = []
-        for document in self._meant(key):
+        for document in self._named_documents(key):
             found += [document.place(line) for line in self._lines(document, quote)]
             if len(found) > 1:
                 return ""
         return "".join(found)
 
-    def _meant(self, key: str) -> Sequence[Document]:
+    def _named_documents(self, key: str) -> Sequence[Document]:
         """The documents in one of which a quotation is looked for that does not stand at this place."""
         place = LINES.match(key) or PAGE.match(key)
         name = place[1] if place else key
@@ -233,7 +233,7 @@ class Library:
             self._indexed[known] = LineIndex(document)
         return [*islice(self._indexed[known].lines_with(quote, RUN), 2)]
 
-    def _found(self, key: str) -> Iterator[tuple[str, str, int]]:
+    def _named_passages(self, key: str) -> Iterator[tuple[str, str, int]]:
         """The passages of this name: each with its place, and where in it the quotation has to begin."""
         page = PAGE.fullmatch(key)
         named = f"{page[1]} p.{int(page[2])}" if page else key
@@ -273,11 +273,11 @@ class Library:
         if key not in self._passages:
             raw = document.passage(first, last)[:LONGEST_PASSAGE]
             self._passages[key] = ""
-            if self._afford(len(raw)):
+            if self._spend_search(len(raw)):
                 self._passages[key] = normal(raw)
         return self._passages[key]
 
-    def _afford(self, letters: int) -> bool:
+    def _spend_search(self, letters: int) -> bool:
         self._left -= letters
         return self._left > 0
 

@@ -58,7 +58,7 @@ class Document:
         object.__setattr__(self, "_starts", starts)
 
     @property
-    def lines(self) -> int:
+    def line_count(self) -> int:
         """How many lines it has; an empty text has none."""
         return len(self._starts)
 
@@ -71,11 +71,11 @@ class Document:
 
     def passage(self, first: int, last: int) -> str:
         """The text of these lines, the last one included; of those that there are not, nothing."""
-        first, last = max(first, 1), min(last, self.lines)
+        first, last = max(first, 1), min(last, self.line_count)
         if first > last:
             return ""
         end = len(self.text)
-        if last < self.lines:
+        if last < self.line_count:
             end = self._starts[last]
         return self.text[self._starts[first - 1] : end]
 

@@ -51,7 +51,7 @@ class LineIndex:
 
 def _lines(document: Document) -> Iterator[tuple[int, str]]:
     """The lines of a document with their numbers; of one with parts, those of the parts."""
-    spans = [(part.first, part.last) for part in document.parts] or [(1, document.lines)]
+    spans = [(part.first, part.last) for part in document.parts] or [(1, document.line_count)]
     for first, last in spans:
         text = document.passage(first, last).removesuffix("\n")
         yield from enumerate(text.split("\n"), first)

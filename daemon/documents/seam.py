@@ -57,18 +57,18 @@ class Seams:
         closing = CLOSING
         if piece[0] not in SPACE:
             closing += EMPHASIS
-        if self._last() in ("", "\n", *OPENED) or rest[0] in closing or not self._spaced:
+        if self._last_piece() in ("", "\n", *OPENED) or rest[0] in closing or not self._spaced:
             return rest
         return f" {rest}"
 
     def _without_brackets(self, rest: str) -> str:
         """The rest without what parts nothing from something, and without the end of an empty bracket."""
-        if self._last() in OPENED and rest.startswith(PARTING):
+        if self._last_piece() in OPENED and rest.startswith(PARTING):
             rest = rest[1:].lstrip(SPACE)
-        if self._last() in PARTING and rest.startswith((")", "]")):
+        if self._last_piece() in PARTING and rest.startswith((")", "]")):
             self._cut(1)
             self._strip()
-        if rest and OPENED.get(self._last()) == rest[0]:
+        if rest and OPENED.get(self._last_piece()) == rest[0]:
             self._cut(1)
             self._spaced = self._strip()
             after = rest[1:].lstrip(SPACE)
@@ -87,7 +87,7 @@ class Seams:
             self._cut(len(last))
         return True
 
-    def _last(self) -> str:
+    def _last_piece(self) -> str:
         if not self._pieces:
             return ""
         return self._pieces[-1][-1]

@@ -78,7 +78,7 @@ class Numbering:
         levels = self._abstract.get(self._nums[num].abstract, {})
         return next((level for level, how in levels.items() if how.style == style), 0)
 
-    def next(self, num: str, level: int) -> str:
+    def next_number(self, num: str, level: int) -> str:
         """Count an item and return its number as it is written; "-" for a bullet, empty if it has no mark."""
         use = self._nums[num]
         levels = {**self._abstract.get(use.abstract, {}), **use.levels}

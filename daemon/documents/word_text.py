@@ -88,8 +88,8 @@ class WordText:
         for one in package.relationships(part):
             if one.part:
                 self.parts.setdefault(one.kind, []).append(one.part)
-        self.styles = Styles(self._beside("styles"))
-        self.numbering = Numbering(self._beside("numbering"), self.styles)
+        self.styles = Styles(self._related_root("styles"))
+        self.numbering = Numbering(self._related_root("numbering"), self.styles)
         self._notes = {kind: self._notes_of(kind) for kind in ("footnotes", "endnotes", "comments")}
         self._numbers: dict[tuple[str, str], int] = {}
         self._numbered = Counter[str]()
@@ -97,9 +97,9 @@ class WordText:
     def lines(self) -> Iterator[str]:
         """Yield all lines: headers, the body, then footers; each header once."""
         main = self.package.root(self.part)
-        yield from self._edges(main, "header")
+        yield from self._headers_or_footers(main, "header")
         yield from StoryText(self, self.part).lines(main)
-        yield from self._edges(main, "footer")
+        yield from self._headers_or_footers(main, "footer")
 
     def note(self, kind: str, name: str) -> tuple[int, str]:
         """Return the number of a note and its text; the text is empty if it was given before."""
@@ -121,7 +121,7 @@ class WordText:
             author = self._notes["comments"][name][1].get(f"{W}author", "")
         return author, self.note("comments", name)[1]
 
-    def _beside(self, kind: str) -> etree._Element | None:
+    def _related_root(self, kind: str) -> etree._Element | None:
         """Return the root of the part of this kind; None, and counted, if it is damaged."""
         for part in self.parts.get(kind, ()):
             try:
@@ -131,13 +131,13 @@ class WordText:
         return None
 
     def _notes_of(self, kind: str) -> dict[str, tuple[StoryText, etree._Element]]:
-        root = self._beside(kind)
+        root = self._related_root(kind)
         if root is None:
             return {}
         story = StoryText(self, self.parts[kind][0])
         return {one.get(f"{W}id", ""): (story, one) for one in root.iterchildren(tag=etree.Element)}
 
-    def _edges(self, main: etree._Element, kind: str) -> Iterator[str]:
+    def _headers_or_footers(self, main: etree._Element, kind: str) -> Iterator[str]:
         """Yield the texts of the headers or the footers that a section names, each text once."""
         targets = {one.id: one.part for one in self.package.relationships(self.part) if one.part}
         named = (one.get(f"{R}id", "") for one in main.iter(f"{W}{kind}Reference"))
@@ -221,10 +221,10 @@ class StoryText:
         """Yield its text, marked if it is a heading or an item; then what stands in its text boxes."""
         boxes, self._boxes = self._boxes, []
         pieces: list[str] = []
-        for piece in self._letters(element):
+        for piece in self._paragraph_pieces(element):
             pieces.append(piece)
-            self._quote(piece)
-        self._quote(" ")
+            self._note_commented(piece)
+        self._note_commented(" ")
         text = "".join(pieces).strip()
         gone = element.find(f"{W}pPr/{W}rPr/{W}del") is not None
         if text or not gone:
@@ -238,13 +238,13 @@ class StoryText:
             else:
                 yield from self._blocks(box)
 
-    def _quote(self, piece: str) -> None:
+    def _note_commented(self, piece: str) -> None:
         """Note what is read within the open ranges of comments."""
         for name, read in self._ranges.items():
             if len(read) <= LONGEST_QUOTE:
                 self._ranges[name] = read + piece
 
-    def _letters(self, parent: etree._Element) -> Iterator[str]:
+    def _paragraph_pieces(self, parent: etree._Element) -> Iterator[str]:
         """Yield the text within a paragraph, piece by piece."""
         for element in parent.iterchildren(tag=etree.Element):
             tag = str(element.tag)
@@ -257,7 +257,7 @@ class StoryText:
             elif tag == PARAGRAPH:
                 self._boxes.append(element)
             elif tag not in LEFT_OUT:
-                yield from self._letters(element)
+                yield from self._paragraph_pieces(element)
 
     def _mark(self, element: etree._Element) -> str:
         """Return what a heading or an item of a list begins with, and count the item."""
@@ -289,7 +289,7 @@ class StoryText:
             named = styles.level_of(style)
         level = int(named) if named.isdecimal() else numbering.level_of_style(number, styles.numbered(style))
         level = min(level, LEVELS - 1)
-        return numbering.next(number, level), level
+        return numbering.next_number(number, level), level
 
     def _table(self, element: etree._Element) -> Iterator[str]:
         """Yield a line for each row. What is in a cell stands in one line, a table in it, too."""
@@ -302,7 +302,7 @@ class StoryText:
     def _run(self, element: etree._Element) -> Iterator[str]:
         fonts = element.find(f"{W}rPr/{W}rFonts")
         font = "" if fonts is None else fonts.get(f"{W}ascii", "")
-        for piece in self._letters(element):
+        for piece in self._paragraph_pieces(element):
             sign = signs(font, piece)
             for one in self._fields[-MOST_OPEN:]:
                 if one.shown is not None:
@@ -315,7 +315,7 @@ class StoryText:
 
     def _hyperlink(self, element: etree._Element) -> Iterator[str]:
         pieces: list[str] = []
-        for piece in self._letters(element):
+        for piece in self._paragraph_pieces(element):
             pieces.append(piece)
             yield piece
         yield _address("".join(pieces), self._links.get(element.get(f"{R}id", ""), ""))
@@ -323,8 +323,10 @@ class StoryText:
     def _ruby(self, element: etree._Element) -> Iterator[str]:
         """Yield a word, and in brackets what is written above it to say how it is read."""
         for part in element.iterchildren(f"{W}rubyBase"):
-            yield from self._letters(part)
-        above = "".join(piece for part in element.iterchildren(f"{W}rt") for piece in self._letters(part))
+            yield from self._paragraph_pieces(part)
+        above = "".join(
+            piece for part in element.iterchildren(f"{W}rt") for piece in self._paragraph_pieces(part)
+        )
         if above.strip():
             yield f"({above.strip()})"
 
@@ -342,7 +344,7 @@ class StoryText:
     def _simple_field(self, element: etree._Element) -> Iterator[str]:
         field = Field(instruction=element.get(f"{W}instr", ""), shown="")
         self._fields.append(field)
-        yield from self._letters(element)
+        yield from self._paragraph_pieces(element)
         if field in self._fields:
             self._fields.remove(field)
         yield from _hidden_in(field)

@@ -20,7 +20,7 @@ class Answers:
         self._began = began
         self._used = {entry.event.input for entry in answered}
 
-    def to(self, waits: Entry[Any], inputs: Sequence[Entry[Input]]) -> Entry[Input] | None:
+    def find_answer(self, waits: Entry[Any], inputs: Sequence[Entry[Input]]) -> Entry[Input] | None:
         """The first of these inputs that answers this question or wait.
 
         One that names the question of an abandoned execution counts where the same is asked again.
@@ -31,16 +31,16 @@ class Answers:
                 return entry
         return None
 
-    def void(self, inputs: Sequence[Entry[Input]]) -> list[Entry[Input]]:
+    def unasked_answers(self, inputs: Sequence[Entry[Input]]) -> list[Entry[Input]]:
         """Those of these that answer a question which is not asked any more."""
         found = []
         for entry in inputs:
-            asked = self.question(entry)
+            asked = self.question_answered_by(entry)
             if asked and entry.seq not in self._used and not self._journal.is_pending(asked.seq):
                 found.append(entry)
         return found
 
-    def question(self, given: Entry[Input]) -> Entry[Asked] | None:
+    def question_answered_by(self, given: Entry[Input]) -> Entry[Asked] | None:
         """The question that this input answers."""
         key = self._named(given)
         if not key:
@@ -53,7 +53,7 @@ class Answers:
     def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
         if self._named(given) == waits.key:
             return True
-        asked = self.question(given)
+        asked = self.question_answered_by(given)
         if asked is None:
             return False
         same = asked.event.asks_the_same(waits.event)

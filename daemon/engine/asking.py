@@ -33,22 +33,22 @@ class Asking(Steps):
         """
         if self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution receives, never a parallel branch")
-        key = self.key("receive")
-        found = self.read(key)
+        key = self.next_key("receive")
+        found = self.read_back(key)
         if found:
-            return self.execution.received(found.event.inputs)
-        if self.execution.record.replaying:
+            return self.execution.mark_received(found.event.inputs)
+        if self.execution.record.is_replaying:
             return []
-        came = [entry for entry in self.execution.news() if wanted(entry)]
+        came = [entry for entry in self.execution.new_inputs() if wanted(entry)]
         if came:
             seqs = tuple(seqs_of(came))
             await self.execution.append(Received(inputs=seqs), key)
-            self.execution.received(seqs)
+            self.execution.mark_received(seqs)
         return came
 
     def accept(self, entries: Sequence[Entry[Input]]) -> None:
         """These are answered by this execution, too."""
-        self.execution.accept(entries)
+        self.execution.accept_inputs(entries)
 
     async def ask(
         self, name: str, question: Asked, *, within: float | None = None, until: Sequence[int] = ()
@@ -58,7 +58,7 @@ class Asking(Steps):
         found = await self.ask_for(
             name, question, answered=_plainly, kind=Answered, within=within, until=until
         )
-        answer = self.execution.journal.at(found.event.input)
+        answer = self.execution.journal.entry(found.event.input)
         if isinstance(answer.event, Woke):
             return None
         return answer
@@ -79,7 +79,7 @@ class Asking(Steps):
         `first` says the question to whoever is to answer it, under the key that it will have, and returns
         it as it is recorded. Where one of the entries `until` is closed, nobody needs to answer any more.
         """
-        key = self.key(name)
+        key = self.next_key(name)
         asked = fingerprint(question.kind, name, question, within)
         waits = await self._recorded(key, asked, (kind,))
         if waits is None:
@@ -100,7 +100,7 @@ class Asking(Steps):
         if within is None and not until:
             return None
         key = part(asked.key, "deadline")
-        found = self.read(key)
+        found = self.read_back(key)
         if found:
             return found
         event = Waiting(closed=tuple(until), want="any", execution=self.execution.id)
@@ -124,7 +124,7 @@ class Asking(Steps):
         event = Waiting(closed=tuple(closed), want=want, matching=matching)
         waits = await self._waiting(name, event, within)
         found = await self._answer(waits, _plainly)
-        return self.execution.journal.at(found.event.input)
+        return self.execution.journal.entry(found.event.input)
 
     async def watch(
         self,
@@ -146,7 +146,7 @@ class Asking(Steps):
 
     async def unwatch(self, watches: Sequence[int]) -> Entry[Withdrawn]:
         """What these wait for is wanted no more. One that is over already has become an input."""
-        key = self.key("unwatch")
+        key = self.next_key("unwatch")
         asked = fingerprint("unwatch", tuple(watches))
         found = self.read_or_begin(key, asked)
         if found:
@@ -163,7 +163,7 @@ class Asking(Steps):
         """A wait takes a delay; its time is reckoned when it is first appended, and so is what it matches."""
         if not event.closed and event.matching is None and within is None:
             raise ValueError("a wait needs entries to wait for, or a time")
-        key = self.key(name)
+        key = self.next_key(name)
         asked = fingerprint(name, event, within)
         found = self.read_or_begin(key, asked)
         if found:
@@ -181,7 +181,7 @@ class Asking(Steps):
         """Where and from when on it is looked for."""
         after = matching.after
         if after is None:
-            after = self.execution.seen
+            after = self.execution.last_seen_seq
         return replace(matching, thread=matching.thread or self.execution.thread, after=after)
 
     async def _answer(
@@ -192,7 +192,7 @@ class Asking(Steps):
     ) -> Entry[A]:
         """How this was answered, in time or not; suspends where it is not yet."""
         key = part(waits.key, "answer")
-        found = self.read(key)
+        found = self.read_back(key)
         if found:
             return found
         answer = self.execution.answer_to(waits)
@@ -200,7 +200,7 @@ class Asking(Steps):
             answer = self.execution.answer_to(deadline)
         if answer is None:
             raise self._latch(Suspended(waits.key))
-        self.goes_live(key)
+        self.begin_step(key)
         event = replace(await answered(waits, answer), fingerprint=waits.event.fingerprint)
         over = [waits.seq]
         if deadline:
@@ -212,16 +212,16 @@ class Asking(Steps):
         """Nobody needs to answer what other executions of this thread wait for, and these watches are wanted
         no more; what that was.
         """
-        key = self.key("withdraw")
+        key = self.next_key("withdraw")
         journal, thread = self.execution.journal, self.execution.thread
-        found = self.read(key)
+        found = self.read_back(key)
         if found is None:
-            self.goes_live(key)
-            pending: list[Entry[Any]] = journal.pending(Asked, Waiting, thread=thread)
+            self.begin_step(key)
+            pending: list[Entry[Any]] = journal.pending_entries(Asked, Waiting, thread=thread)
             others = [entry for entry in pending if entry.event.execution != self.execution.id]
             moot = [entry.seq for entry in others if not is_watch(entry)]
             found = await self.execution.append(Withdrawn(), key, moot=[*moot, *watches])
-        return journal.many(found.closes)
+        return journal.entries_at(found.closes)
 
 
 async def _plainly(_waits: Entry[Any], given: Entry[Input]) -> Answered:

@@ -30,12 +30,12 @@ class AtHand:
             self._written.clear()
         self._written.append(written)
 
-    def holds(self, since: int, upto: int) -> bool:
+    def holds_all_after(self, since: int, upto: int) -> bool:
         """Is all here that stands in the file after this seq, up to its last entry?"""
         written = self._written
         return bool(written) and written[0].seq <= since + 1 and written[-1].seq == upto
 
-    def after(self, since: int, names: Sequence[str], at: float) -> list[Entry[Any]]:
+    def entries_after(self, since: int, names: Sequence[str], at: float) -> list[Entry[Any]]:
         """What is here of these kinds after a seq, from a time on, in order."""
         found = list[Entry[Any]]()
         for one in reversed(self._written):

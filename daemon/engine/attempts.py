@@ -38,23 +38,23 @@ def turn_of(began: Entry[TurnBegan]) -> str:
 
 def failures(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[AttemptFailed]]:
     """The attempts at this turn that failed by themselves, in order."""
-    return only(AttemptFailed, journal.parts(turn_of(began)))
+    return only(AttemptFailed, journal.entries_of_step(turn_of(began)))
 
 
 def resumptions(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
     """The further attempts at this turn, in order."""
-    return only(TurnResumed, journal.parts(turn_of(began)))
+    return only(TurnResumed, journal.entries_of_step(turn_of(began)))
 
 
 def failed(journal: Reading, thread: str) -> Failed:
     """The failed attempts at the half turn of this thread, or at beginning one, in order."""
-    began = journal.latest(thread, TurnBegan)
-    ended = journal.latest(thread, TurnEnded)
+    began = journal.latest_of_kind(thread, TurnBegan)
+    ended = journal.latest_of_kind(thread, TurnEnded)
     since = 0
     for last in (began, ended):
         if last:
             since = max(since, last.seq)
-    unbegun = journal.of(thread, Unbegun, since=since)
+    unbegun = journal.thread_entries(thread, Unbegun, since=since)
     if began is None or not journal.is_pending(began.seq):
         return unbegun
     return by_seq([*unbegun, *failures(journal, began)])
@@ -62,7 +62,7 @@ def failed(journal: Reading, thread: str) -> Failed:
 
 def tries_to_begin(journal: Reading, thread: str) -> int:
     """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
-    if journal.latest(thread, Unbegun) is None:
+    if journal.latest_of_kind(thread, Unbegun) is None:
         return 0
     return len(only(Unbegun, failed(journal, thread)))
 
@@ -94,7 +94,7 @@ def rest(journal: Reading, thread: str, now: float) -> float:
 def _came(journal: Reading, thread: str, since: int) -> set[Rank]:
     """Of what ranks is what waits for this thread; a damaged one is of none."""
     try:
-        return {entry.event.rank for entry in journal.inputs(thread) if entry.seq > since}
+        return {entry.event.rank for entry in journal.pending_inputs(thread) if entry.seq > since}
     except JournalDamaged:
         return set()
 
@@ -109,15 +109,15 @@ def _came_early(journal: Reading, found: Failed) -> bool:
     if len(found) == 1:
         return False
     before, last = found[-2:]
-    attempt = journal.at(last.cause or last.seq)
+    attempt = journal.entry(last.cause or last.seq)
     return attempt.at - before.at < _pause(len(found) - 1)
 
 
 def is_overruled(journal: Reading, began: Entry[TurnBegan]) -> bool:
     """Does what came since end this turn? A stop does; an afterthought yields to whoever speaks."""
     try:
-        taken = {entry.event.rank for entry in journal.many(began.event.inputs)}
-        waiting = journal.inputs(began.thread)
+        taken = {entry.event.rank for entry in journal.entries_at(began.event.inputs)}
+        waiting = journal.pending_inputs(began.thread)
     except JournalDamaged:
         return False
     came = {entry.event.rank for entry in waiting if entry.seq not in began.event.inputs}

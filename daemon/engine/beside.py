@@ -31,7 +31,7 @@ class Beside(Reading):
     def close(self) -> None:
         self._store.close()
 
-    def span(
+    def seqs_between(
         self,
         root: str = "",
         *,
@@ -47,17 +47,17 @@ class Beside(Reading):
         with self._question:
             return self._store.span(root, path, since, before, limit, newest=newest)
 
-    def each(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
+    def iterate_entries(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
         """The entries of these seqs one by one, the oldest first, or the newest; without what is damaged."""
         with self._question:
             yield from self._sound(self._store.each(seqs, newest=newest))
 
-    def holding(self, patterns: Sequence[str], *, since: int, before: int) -> Iterator[Entry[Event]]:
+    def entries_like(self, patterns: Sequence[str], *, since: int, before: int) -> Iterator[Entry[Event]]:
         """The entries of a span whose body as JSON is like all these patterns of SQL, the newest first."""
         with self._question:
             yield from self._sound(self._store.holding(patterns, since, before))
 
-    def holding_of(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Entry[Event]]:
+    def entries_like_among(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Entry[Event]]:
         """The same of the entries of these seqs."""
         with self._question:
             yield from self._sound(self._store.holding_of(patterns, seqs))

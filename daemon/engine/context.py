@@ -32,11 +32,11 @@ class Context(Asking):
 
     async def send(self, name: str, thread: str, event: Input) -> Entry[Sent]:
         """An input for another thread, or for this one. `delivered`: had it not ended?"""
-        key = self.key(name)
+        key = self.next_key(name)
         asked = fingerprint("sent", name, thread, event.kind, event)
         sent = self.read_or_begin(key, asked)
         if sent is None:
-            ended = self.execution.journal.of(thread, ThreadEnded)
+            ended = self.execution.journal.thread_entries(thread, ThreadEnded)
             sent = await self.execution.append(Sent(to=thread, delivered=not ended, fingerprint=asked), key)
         if sent.event.delivered:
             await self._deliver(event, sent, thread)
@@ -45,12 +45,12 @@ class Context(Asking):
     async def _deliver(self, event: Input, sent: Entry[Any], thread: str) -> None:
         """What was sent, or begins a thread, comes there once."""
         key = part(sent.key, "input")
-        if not self.read(key):
+        if not self.read_back(key):
             await self.execution.append(event, key, thread=thread, cause=sent.seq)
 
     async def spawn(self, label: str, first: Input) -> Entry[Spawned]:
         """Begin a thread under this one, with its first input."""
-        key = self.key("spawn")
+        key = self.next_key("spawn")
         asked = fingerprint("spawn", label, first.kind, first)
         spawned = self.read_or_begin(key, asked)
         if spawned is None:
@@ -62,7 +62,7 @@ class Context(Asking):
     def _free_name(self, label: str) -> str:
         """An id for a thread under this one that no other has."""
         execution = self.execution
-        begun = execution.journal.of(execution.thread, Spawned)
+        begun = execution.journal.thread_entries(execution.thread, Spawned)
         taken = {*execution.names, *(entry.event.thread for entry in begun)}
         name = plain = f"{execution.thread}.{label}"
         n = 0
@@ -81,11 +81,11 @@ class Context(Asking):
     ) -> list[Joined]:
         """Suspend until these children have ended, or until a time; what came of each, in their order."""
         woke = await self.wait(closed=seqs_of(children), want=want, within=within, name="join")
-        return [self._came_of(child, woke.seq) for child in children]
+        return [self._child_result(child, woke.seq) for child in children]
 
-    def _came_of(self, child: Entry[Spawned], before: int) -> Joined:
+    def _child_result(self, child: Entry[Spawned], before: int) -> Joined:
         thread = child.event.thread
-        ended = self.execution.journal.of(thread, ThreadEnded)
+        ended = self.execution.journal.thread_entries(thread, ThreadEnded)
         if not ended or ended[0].seq > before:
             return Joined(thread=thread, status="missing")
         end = ended[0].event
@@ -99,24 +99,26 @@ class Context(Asking):
         """Send a stop to all that goes on under this thread, whichever execution began it; what that was."""
         seqs = await self._children(whoever=True)
         await self._cancel(seqs, reason)
-        return self.execution.journal.many(seqs)
+        return self.execution.journal.entries_at(seqs)
 
     async def _cancel(self, seqs: Sequence[int], reason: str) -> None:
         for seq in seqs:
-            child = self.execution.journal.at(seq)
+            child = self.execution.journal.entry(seq)
             await self.send(f"cancel-{seq}", child.event.thread, Cancel(reason=reason))
 
     async def _children(self, *, whoever: bool = False) -> Sequence[int]:
         """The children that have not ended, as they were when this was first asked."""
-        key = self.key("children")
-        found = self.read(key)
+        key = self.next_key("children")
+        found = self.read_back(key)
         if found:
             return cast(Received, found.event).inputs
-        if self.execution.record.replaying:
+        if self.execution.record.is_replaying:
             return ()
-        pending = self.execution.journal.pending(Spawned, thread=self.execution.thread)
-        if not (whoever or self.execution.parent):  # a root does not end: what others spawned there goes on
-            own = set(seqs_of(self.execution.entries(Spawned)))
+        pending = self.execution.journal.pending_entries(Spawned, thread=self.execution.thread)
+        if not (
+            whoever or self.execution.parent_thread
+        ):  # a root does not end: what others spawned there goes on
+            own = set(seqs_of(self.execution.recorded_entries(Spawned)))
             pending = [child for child in pending if child.seq in own]
         seqs = tuple(seqs_of(pending))
         if seqs:
@@ -129,14 +131,14 @@ class Context(Asking):
         What anybody was asked here, and what was waited for, needs no answer any more.
         """
         await self.cancel(reason=f"{self.execution.thread} has ended")
-        key = self.key("end")
+        key = self.next_key("end")
         asked = fingerprint("end", result, status)
-        if self.read(key, asked):
+        if self.read_back(key, asked):
             return
         spawned = self.execution.spawned_by()
         if spawned is None:
             return
-        self.goes_live(key)
+        self.begin_step(key)
         event = ThreadEnded(status=status, result=result, fingerprint=asked)
-        moot = seqs_of(self.execution.journal.pending(Asked, Waiting, thread=self.execution.thread))
+        moot = seqs_of(self.execution.journal.pending_entries(Asked, Waiting, thread=self.execution.thread))
         await self.execution.append(event, key, cause=spawned.seq, closes=[spawned.seq], moot=moot)

@@ -30,22 +30,22 @@ class Steps:
         self._uses: Counter[str] = Counter()
         self._latched: ControlFlow | None = None
         self._reached = path
-        execution.record.claim(path)
+        execution.record.enter_context(path)
 
     # Contexts
 
-    def within(self, name: str) -> Self:
+    def child_context(self, name: str) -> Self:
         """A context of its own for something that runs beside this one; named by where it stands."""
-        return type(self)(self.execution, self.key(name))
+        return type(self)(self.execution, self.next_key(name))
 
-    def about(self, *content: object) -> Self:
+    def context_about(self, *content: object) -> Self:
         """A context named by what it is about: the order in which such contexts come does not matter."""
-        return self.within(f":{fingerprint(*content)[:12]}")
+        return self.child_context(f":{fingerprint(*content)[:12]}")
 
-    def inside(self, key: str) -> Self:
+    def context_in_step(self, key: str) -> Self:
         """A context for what is done within the step of this key. It ends with that step: what is recorded
         in it and is not asked for again is no difference."""
-        self.execution.record.goes_on(key)
+        self.execution.record.mark_repeatable(key)
         return type(self)(self.execution, part(key, "in"))
 
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
@@ -60,13 +60,13 @@ class Steps:
 
     async def _branch(self, context: Self, body: Callable[[Self], Awaitable[T]]) -> T:
         result = await body(context)
-        context.returns()
+        context.check_returned()
         return result
 
-    def returns(self) -> None:
+    def check_returned(self) -> None:
         """The code of this context is through. Raises what the code swallowed, and Nondeterminism."""
         self._check()
-        self._guard(self.execution.record.ends, self.path)
+        self._guard(self.execution.record.check_all_read, self.path)
 
     # Steps
 
@@ -125,7 +125,7 @@ class Steps:
         """
         if interruptible and self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution is interruptible, never a parallel branch")
-        key = self.key(name)
+        key = self.next_key(name)
         asked = fingerprint(kind.kind, name, asks)
         found = await self._recorded(key, asked, (kind,))
         if found is None:
@@ -133,7 +133,7 @@ class Steps:
         if isinstance(found.event, GivenUp):
             raise Unavailable(found.event.reason, found.event.subject)
         if isinstance(found.event, Received):
-            self.execution.received(found.event.inputs)
+            self.execution.mark_received(found.event.inputs)
         return found
 
     async def _try(
@@ -150,9 +150,9 @@ class Steps:
         async def attempt() -> Entry[S]:
             self.execution.check_lease()
             event = await do()
-            return await self.execution.keep(replace(event, fingerprint=asked), key)
+            return await self.execution.append_result(replace(event, fingerprint=asked), key)
 
-        if not self.execution.holds(self.path):
+        if not self.execution.owns_context(self.path):
             return await attempt()
         try:
             if not patient:
@@ -168,7 +168,7 @@ class Steps:
 
     async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:
         """Append this event once, or read it back."""
-        key = self.key(name or event.kind)
+        key = self.next_key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
         found = self.read_or_begin(key, asked)
         if found:
@@ -177,7 +177,7 @@ class Steps:
 
     async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
         """The same, without waiting until it is on disk: its key, and the event."""
-        key = self.key(name or event.kind)
+        key = self.next_key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
         found = self.read_or_begin(key, asked)
         if found:
@@ -196,7 +196,7 @@ class Steps:
 
         After a crash between the two it is done again if it is `repeatable`; else its outcome is `unknown`.
         """
-        key = self.key(intent.name)
+        key = self.next_key(intent.name)
         asked = fingerprint(intent.kind, intent)
         finished: tuple[type[StepEvent], ...] = (type(unknown),)
         if repeatable:
@@ -207,7 +207,7 @@ class Steps:
         if not isinstance(begun.event, Intent):
             return begun
         receipt = part(key, "done")
-        done = self.read(receipt)
+        done = self.read_back(receipt)
         if done:
             return done
         self.execution.check_lease()
@@ -223,49 +223,49 @@ class Steps:
 
         Before it is done all that came before is on disk; its own records are when anything is awaited later.
         """
-        key = self.key(intent.name)
+        key = self.next_key(intent.name)
         asked = fingerprint(intent.kind, intent)
         if await self._recorded(key, asked, ()) is None:
-            await self.execution.saved()
+            await self.execution.wait_until_saved()
             await self.execution.append_soon(replace(intent, fingerprint=asked), key)
-        done = self.read(part(key, "done"))
+        done = self.read_back(part(key, "done"))
         if done:
             return cast(S, done.event)
         self.execution.check_lease()
         outcome = replace(await do(), fingerprint=asked)
         return await self.execution.append_soon(outcome, part(key, "done"), receipt_of=key)
 
-    async def notice(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
+    async def record_if_found(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
         """Look at something that changes, and record what was found; nothing found leaves no entry.
 
         A replay sees what is recorded, and nothing new.
         """
-        key = self.key(name)
-        found = self.read(key)
-        if found or self.execution.record.replaying:
+        key = self.next_key(name)
+        found = self.read_back(key)
+        if found or self.execution.record.is_replaying:
             return found
         event = look()
         if event is None:
             return None
         return await self.execution.append(event, key)
 
-    async def note(self, event: S, name: str) -> Entry[S]:
+    async def append_note(self, event: S, name: str) -> Entry[S]:
         """Append something about the step that is under way, which is no step itself."""
-        before = len(self.execution.journal.parts(self._reached))
+        before = len(self.execution.journal.entries_of_step(self._reached))
         return await self.execution.append(event, part(self._reached, f"{name}-{before + 1}"))
 
     # What steps are made of: those of another shape a program makes itself
 
     @property
-    def reached(self) -> str:
+    def current_key(self) -> str:
         """The key of the step that is under way."""
         return self._reached
 
-    def recorded(self, name: str) -> Entry[Any] | None:
+    def recorded_step(self, name: str) -> Entry[Any] | None:
         """What is recorded of the first step of this name here; the look alone changes nothing."""
         return self.execution.record.find(f"{self.path}/{name}#1")
 
-    def key(self, name: str) -> str:
+    def next_key(self, name: str) -> str:
         """The next key of this name. To be taken before the first await of a step."""
         self._check()
         self._uses[name] += 1
@@ -273,19 +273,19 @@ class Steps:
         self._reached = self.execution.reached = key
         return key
 
-    def read(self, key: str, asked: str = "") -> Entry[Any] | None:
+    def read_back(self, key: str, asked: str = "") -> Entry[Any] | None:
         """Read back what is recorded under this key. Raises Nondeterminism where it asked something else."""
-        return self._guard(self.execution.record.read, key, asked)
+        return self._guard(self.execution.record.read_back, key, asked)
 
-    def goes_live(self, key: str) -> None:
+    def begin_step(self, key: str) -> None:
         """This key is not recorded, and is about to be. Raises Nondeterminism where something was missed."""
-        self._guard(self.execution.record.goes_live, key)
+        self._guard(self.execution.record.begin_step, key)
 
     def read_or_begin(self, key: str, asked: str) -> Entry[Any] | None:
         """Read back what is recorded under this key; where nothing is, it goes live."""
-        found = self.read(key, asked)
+        found = self.read_back(key, asked)
         if found is None:
-            self.goes_live(key)
+            self.begin_step(key)
         return found
 
     def take_over(self, asked: str, kind: type[S]) -> Entry[S] | None:

@@ -234,7 +234,7 @@ class Kinds:
     def __iter__(self) -> Iterator[type[Event]]:
         return iter(self._classes.values())
 
-    def names(self, classes: Iterable[type[Event]]) -> tuple[str, ...]:
+    def kind_names(self, classes: Iterable[type[Event]]) -> tuple[str, ...]:
         """The kinds of these classes, and of all that derive from them."""
         asked = tuple(classes)
         if asked not in self._names:
@@ -243,18 +243,18 @@ class Kinds:
             self._names[asked] = tuple(dict.fromkeys(own + derived))
         return self._names[asked]
 
-    def named(self, name: str) -> type[Event] | None:
+    def class_of_kind(self, name: str) -> type[Event] | None:
         """The class of this kind, if it is known."""
         return self._classes.get(name)
 
-    def own(self, event: F) -> F:
+    def in_own_class(self, event: F) -> F:
         """The same event in the program's own class of its kind, where it derived one from the engine's."""
         known = self._classes.get(event.kind, type(event))
         if known is type(event) or not issubclass(known, type(event)):
             return event
         return known(**_fields(event))
 
-    def seqs(self, event: Event) -> Iterator[tuple[str, int]]:
+    def referenced_seqs(self, event: Event) -> Iterator[tuple[str, int]]:
         """Each entry that a field of this event names, with the field."""
         kind: Any = type(event)
         for field in seq_fields(kind):

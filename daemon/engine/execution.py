@@ -60,7 +60,7 @@ class Execution:
         self.id = began.event.execution
         self.turn = turn_of(began)
         self.first = self._beginning()
-        self.inputs: list[Entry[Input]] = journal.many(self._all_inputs())
+        self.inputs: list[Entry[Input]] = journal.entries_at(self._all_inputs())
         """All that it took up, in its turns and by accepting it, in order."""
         self.stopping = asyncio.Event()
         """Set when somebody wants it to end: what is in flight is broken off, and nothing new is begun."""
@@ -76,15 +76,15 @@ class Execution:
         paths = [self.id]
         if not is_new:
             self._lifetime = None
-            paths = journal.paths(self.id)
+            paths = journal.execution_paths(self.id)
         *self.abandoned, current = paths
         self.restarts = len(self.abandoned)
         self.path = path or current
         mine, beside = self._recorded(current)
         self.record = Record(self.path, mine, beside)
         self._unawaited = Unawaited(journal, self.record, self._written)
-        self.fix_log()
-        self._answers = Answers(journal, began, only(Answered, [*self.log, *mine]))
+        self.freeze_restart_log()
+        self._answers = Answers(journal, began, only(Answered, [*self.restart_log, *mine]))
         self._received = set(_received_in(mine))
         self.outages = Outages(self, around, self._outages_in(beside))
 
@@ -101,13 +101,13 @@ class Execution:
         """What is recorded under its path, and what is recorded of it beside that."""
         if self.is_new:
             return [], []
-        beside = self.journal.parts(self.path)
+        beside = self.journal.entries_of_step(self.path)
         if self.turn != self.path:
-            beside += self.journal.parts(self.turn)
+            beside += self.journal.entries_of_step(self.turn)
         for other in [*self.abandoned, current]:
             if other != self.path:
-                beside += self.journal.under(other)
-        return self.journal.under(self.path), beside
+                beside += self.journal.entries_under(other)
+        return self.journal.entries_under(self.path), beside
 
     def _outages_in(self, beside: Sequence[Entry[Event]]) -> list[Entry[Outage]]:
         return [entry for entry in only(Outage, beside) if entry.key.startswith(f"{self.path}{PART}")]
@@ -120,35 +120,37 @@ class Execution:
         """What it took up at its first begin."""
         return self.inputs[: len(self.first.event.inputs)]
 
-    def fix_log(self) -> None:
+    def freeze_restart_log(self) -> None:
         """What the executions did that this one stands for, once nothing of it is half done any more."""
         log = list[Entry[StepEvent]]()
         for path in self.abandoned:
-            log += only(StepEvent, self.journal.under(path))
+            log += only(StepEvent, self.journal.entries_under(path))
         self.record.log = log
 
     @property
-    def log(self) -> Sequence[Entry[StepEvent]]:
+    def restart_log(self) -> Sequence[Entry[StepEvent]]:
         """What the executions did that this one stands for, after a restart."""
         return self.record.log
 
     @property
-    def down(self) -> bool:
+    def is_in_outage(self) -> bool:
         """Does it wait for something that cannot be reached? Then what is tried is shown to nobody."""
-        return self.outages.down
+        return self.outages.is_lasting
 
     @property
-    def stale(self) -> bool:
+    def has_stale_answer(self) -> bool:
         """Did it take up an answer to a question that waits no more?"""
-        return self.turn == self.id and all(self._answers.question(entry) for entry in self.first_inputs)
+        return self.turn == self.id and all(
+            self._answers.question_answered_by(entry) for entry in self.first_inputs
+        )
 
-    def holds(self, path: str) -> bool:
+    def owns_context(self, path: str) -> bool:
         """Is this context one of its own? What is done beside it, to tell of an outage, waits for none."""
         return path == self.path or path.startswith(f"{self.path}/")
 
     def check_lease(self) -> None:
         """Is the thread still ours? Directly before whatever the world sees or bills. Raises Fenced."""
-        if not self.journal.holds(self.thread, self.epoch):
+        if not self.journal.holds_lease(self.thread, self.epoch):
             raise Fenced(f"another attempt at {self.thread} began after this one")
 
     async def append(
@@ -167,7 +169,7 @@ class Execution:
         """
         if cause is None:
             cause = self.began.seq
-        await self.saved()
+        await self.wait_until_saved()
         entry, new = await self.journal.append(
             thread or self.thread,
             event,
@@ -191,7 +193,7 @@ class Execution:
         It comes to disk in order, before all that is awaited afterwards. Returns the event as it is read
         back; `receipt_of` is the key of the intent that it closes.
         """
-        draft = self.journal.draft(
+        draft = self.journal.make_draft(
             self.thread,
             event,
             key=key,
@@ -201,13 +203,13 @@ class Execution:
         )
         self._unawaited.add(draft, receipt_of)
         if self.around.replays_always:
-            await self.saved()
+            await self.wait_until_saved()
             raise RunAgain(key)
         return draft.event
 
-    async def saved(self) -> None:
+    async def wait_until_saved(self) -> None:
         """Until all that was appended soon is on disk. Raises Fenced and JournalError."""
-        await self._unawaited.wait()
+        await self._unawaited.wait_until_saved()
 
     def _written(self, entry: Entry[Any]) -> None:
         """This is on disk, and was appended by this attempt."""
@@ -217,64 +219,64 @@ class Execution:
 
     # What comes to it
 
-    def fresh(self) -> list[Entry[Input]]:
+    def has_new_inputs(self) -> list[Entry[Input]]:
         """What waits for this thread and is not taken up by this execution."""
-        arrived = self.journal.arrived(self.thread)
+        arrived = self.journal.arrival_counter(self.thread)
         if arrived == self._none_since:  # where there is none, there is none until something arrives
             return []
         mine = set(seqs_of(self.inputs))
-        found = [entry for entry in self.journal.inputs(self.thread) if entry.seq not in mine]
+        found = [entry for entry in self.journal.pending_inputs(self.thread) if entry.seq not in mine]
         if not found:
             self._none_since = arrived
         return found
 
-    def news(self) -> list[Entry[Input]]:
+    def new_inputs(self) -> list[Entry[Input]]:
         """What of it may concern a running execution: stops and messages."""
-        return [entry for entry in self.fresh() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        return [entry for entry in self.has_new_inputs() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
 
-    def unheard(self) -> list[Entry[Input]]:
+    def unreceived_inputs(self) -> list[Entry[Input]]:
         """What of that it has not received yet; nothing while it replays."""
-        if self.record.replaying:
+        if self.record.is_replaying:
             return []
-        return [entry for entry in self.news() if entry.seq not in self._received]
+        return [entry for entry in self.new_inputs() if entry.seq not in self._received]
 
-    def received(self, seqs: Sequence[int]) -> list[Entry[Input]]:
+    def mark_received(self, seqs: Sequence[int]) -> list[Entry[Input]]:
         """These it has looked at."""
         self._received |= {*seqs}
-        return self.journal.many(seqs)
+        return self.journal.entries_at(seqs)
 
     @property
-    def seen(self) -> int:
+    def last_seen_seq(self) -> int:
         """The seq of the newest that it was given to see: a wait counts what comes after."""
         looked = [_looked_through(entry) for entry in self.inputs]
         return max([*looked, *self._received], default=0)
 
-    def accept(self, entries: Sequence[Entry[Input]]) -> None:
+    def accept_inputs(self, entries: Sequence[Entry[Input]]) -> None:
         """These, too, are inputs of this execution, and end with its turn."""
         known = set(seqs_of(self.inputs))
         self.inputs += [entry for entry in entries if entry.seq not in known]
 
     def answer_to(self, waits: Entry[Any]) -> Entry[Input] | None:
         """The input of this execution that answers this question or wait; each input answers once."""
-        return self._answers.to(waits, self.inputs)
+        return self._answers.find_answer(waits, self.inputs)
 
     def void_answers(self) -> list[Entry[Input]]:
         """Answers that it took up, whose question it does not ask any more."""
-        return self._answers.void(self.inputs)
+        return self._answers.unasked_answers(self.inputs)
 
     # Its place among threads
 
     @property
-    def paths(self) -> list[str]:
+    def recorded_paths(self) -> list[str]:
         """The paths under which it has recorded anything: before each restart, and now."""
         return list(dict.fromkeys([*self.abandoned, restarted(self.id, self.restarts), self.path]))
 
     @property
-    def failed(self) -> list[Entry[AttemptFailed]]:
+    def failed_attempts(self) -> list[Entry[AttemptFailed]]:
         """The attempts at this turn that failed so far, in order."""
         return failures(self.journal, self.began)
 
-    def lifetime(self) -> list[Entry[Event]]:
+    def all_recorded(self) -> list[Entry[Event]]:
         """All that is recorded of it, with its turns, the attempts at them and its outages, in order.
 
         Read once: nobody else records anything of it as long as this attempt lasts.
@@ -284,40 +286,40 @@ class Execution:
         return self._lifetime
 
     def _recorded_so_far(self) -> list[Entry[Event]]:
-        found = self.entries(Event)
-        keys = self.paths
-        for began in self.journal.of(self.thread, TurnBegan, since=self.first.seq):
+        found = self.recorded_entries(Event)
+        keys = self.recorded_paths
+        for began in self.journal.thread_entries(self.thread, TurnBegan, since=self.first.seq):
             if began.event.execution == self.id:
                 found.append(began)
                 keys.append(turn_of(began))
         for key in dict.fromkeys(keys):
-            found += self.journal.parts(key)
+            found += self.journal.entries_of_step(key)
         return by_seq(found)
 
-    def entries(self, *kinds: type[E]) -> list[Entry[E]]:
+    def recorded_entries(self, *kinds: type[E]) -> list[Entry[E]]:
         """All that is recorded of it, of these kinds (of all, where none is named), in order."""
         found = list[Entry[Any]]()
-        for path in self.paths:
-            found += self.journal.under(path)
+        for path in self.recorded_paths:
+            found += self.journal.entries_under(path)
         return [entry for entry in found if isinstance(entry.event, kinds or Event)]
 
-    async def keep(self, event: E, key: str) -> Entry[E]:
+    async def append_result(self, event: E, key: str) -> Entry[E]:
         """Append what was done already and may have cost something: where the journal cannot be written it
         is kept, and tried again, for as long as ten minutes."""
         return await patiently(self.clock, self.append, event, key)
 
-    async def all_saved(self) -> None:
+    async def wait_until_all_saved(self) -> None:
         """The same wait as `saved`, and as patient, where something was done that may have cost something."""
-        await patiently(self.clock, self.saved)
+        await patiently(self.clock, self.wait_until_saved)
 
     @property
-    def parent(self) -> str:
+    def parent_thread(self) -> str:
         """The thread above this one; empty for a root."""
         return parent_of(self.thread)
 
     def spawned_by(self) -> Entry[Spawned] | None:
         """The entry that began this thread, if it is under another one and has not ended."""
-        for spawned in self.journal.pending(Spawned, thread=self.parent):
+        for spawned in self.journal.pending_entries(Spawned, thread=self.parent_thread):
             if spawned.event.thread == self.thread:
                 return spawned
         return None
@@ -330,11 +332,11 @@ class Execution:
         withdrawn = [entry.seq for entry in left if isinstance(entry.event, Asked | Waiting | Outage)]
         await self.append(Restarted(why=str(why)), f"{self.path}/restarted", moot=withdrawn)
 
-    def half_done(self) -> list[Entry[Intent]]:
+    def open_intents(self) -> list[Entry[Intent]]:
         """What abandoned executions were about to do, when nobody knows whether it was done."""
-        return only(Intent, self.left_open())
+        return only(Intent, self.entries_left_open())
 
-    def left_open(self) -> list[Entry[Event]]:
+    def entries_left_open(self) -> list[Entry[Event]]:
         """What abandoned executions left pending."""
         return self._pending_under(self.abandoned)
 
@@ -345,11 +347,11 @@ class Execution:
     def _pending_under(self, keys: Iterable[str]) -> list[Entry[Event]]:
         entries = list[Entry[Event]]()
         for key in keys:
-            entries += [*self.journal.under(key), *self.journal.parts(key)]
+            entries += [*self.journal.entries_under(key), *self.journal.entries_of_step(key)]
         still = set(self.journal.still_pending(seqs_of(entries)))
         return [entry for entry in entries if entry.seq in still]
 
-    async def end(self, event: TurnEnded) -> Entry[TurnEnded]:
+    async def end_turn(self, event: TurnEnded) -> Entry[TurnEnded]:
         """The last entry of this turn: closes what was taken up; where it failed, all that it left open, but
         for what has come of that and was not taken up, what is seen through beside it, and the watches that
         its last words set."""
@@ -364,7 +366,7 @@ class Execution:
         """What it left open, and is closed where it has failed."""
         told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
         ending = list[int]()
-        for entry in self._pending_under(dict.fromkeys([*self.paths, *told])):
+        for entry in self._pending_under(dict.fromkeys([*self.recorded_paths, *told])):
             stays = is_watch(entry) and context_of(entry.key) in told
             if ends_with_its_turn(entry) and not stays:
                 ending.append(entry.seq)

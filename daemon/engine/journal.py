@@ -90,7 +90,7 @@ class Journal(Reading):
         self._wrote_first, self._wrote_last = 0, -1
         """It wrote all from the one to the other; nothing so far."""
         self._at_hand = AtHand(self._kinds)
-        self._inputs = frozenset(self._kinds.names([Input]))
+        self._inputs = frozenset(self._kinds.kind_names([Input]))
         self.damage = ""
         """What of it could not be read, and what to do; empty as long as all could be."""
 
@@ -146,7 +146,7 @@ class Journal(Reading):
         are blank: whoever opens it before he reads entries into it leaves none of them there."""
         return index_path(self._path)
 
-    def reader(self) -> Beside:
+    def make_background_reader(self) -> Beside:
         """Another reader, for a thread of its own, in which it is made, asked and closed."""
         return Beside(self._path, self.kinds, self._found, live=True)
 
@@ -156,14 +156,14 @@ class Journal(Reading):
         return self._writer.died
 
     @property
-    def writable(self) -> bool:
+    def is_writable(self) -> bool:
         """Did the last append reach the disk?"""
         return not (self.died.done() or self._writer.failing)
 
     @property
-    def well(self) -> bool:
+    def is_well(self) -> bool:
         """Can it be written, and could all be read so far?"""
-        return self.writable and not self.damage
+        return self.is_writable and not self.damage
 
     async def append(
         self,
@@ -185,7 +185,7 @@ class Journal(Reading):
         ValueError or TypeError for an event that is no JSON, or not of its type; JournalError where it
         cannot be written.
         """
-        draft = self.draft(
+        draft = self.make_draft(
             thread, event, key=key, author=author, cause=cause, closes=closes, moot=moot, fence=fence
         )
         try:
@@ -196,10 +196,10 @@ class Journal(Reading):
                 raise
             return cast(Entry[E], found), False
         if moot:
-            return self.at(seq), True
+            return self.entry(seq), True
         return draft.entry(seq), True
 
-    def draft(
+    def make_draft(
         self,
         thread: str,
         event: E,
@@ -213,7 +213,7 @@ class Journal(Reading):
     ) -> Draft[E]:
         """The same, not on its way yet. Raises ValueError or TypeError."""
         _check_names(thread, key, author)
-        event = self.kinds.own(event)
+        event = self.kinds.in_own_class(event)
         body, read = self.kinds.read_back(event)
         row = Row(
             thread=thread,
@@ -268,12 +268,12 @@ class Journal(Reading):
         """Bring it to its end: blank what is not blank yet, clear the file, and say so."""
         seqs, touched = forgotten.event.seqs, list[set[str]]()
         for some in chunks(seqs, CHUNK):
-            await self._writer.perform(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
+            await self._writer.run_job(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
-        await self._writer.perform(lambda store: touched.extend(executions_of(store, self.kinds, seqs)))
+        await self._writer.run_job(lambda store: touched.extend(executions_of(store, self.kinds, seqs)))
         for few in chunks(touched, FEW_EXECUTIONS):
-            await self._writer.perform(partial(unhash, kinds=self.kinds, executions=few))
-        await self._writer.perform(Store.scrub)
+            await self._writer.run_job(partial(unhash, kinds=self.kinds, executions=few))
+        await self._writer.run_job(Store.scrub)
         await self.append(
             forgotten.thread,
             Erased(),
@@ -300,8 +300,8 @@ class Journal(Reading):
     ) -> tuple[Entry[E], Entry[F]]:
         """The same, and the `first` thing that is said there: both in one commit where both are new."""
         thread = next(_ids(key))
-        opened = self.draft(thread, event, key=key, author="core")
-        said = self.draft(thread, first, key=first_key, author=author)
+        opened = self.make_draft(thread, event, key=key, author="core")
+        said = self.make_draft(thread, first, key=first_key, author=author)
         seqs = await asyncio.gather(
             self.submit(opened), self.submit(said, opened_by=key), return_exceptions=True
         )
@@ -312,26 +312,26 @@ class Journal(Reading):
         found, _ = await self.append(there.thread, first, key=first_key, author=author, cause=there.seq)
         return there, found
 
-    async def apart(self, ask: Callable[[Beside], T]) -> T:
+    async def read_in_background(self, ask: Callable[[Beside], T]) -> T:
         """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
 
         It is asked again where words were forgotten meanwhile. Raises JournalError.
         """
         while True:
             erasures = self.erasures
-            found = await asyncio.to_thread(self._asked_apart, ask)
+            found = await asyncio.to_thread(self._read_in_background, ask)
             if erasures == self.erasures:
                 return found
 
-    def _asked_apart(self, ask: Callable[[Beside], T]) -> T:
+    def _read_in_background(self, ask: Callable[[Beside], T]) -> T:
         with closing(Beside(self._path, self.kinds, self._found)) as past:
             return ask(past)
 
-    async def follow(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
+    async def follow_entries(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
         """All entries after this seq, as they come, so many at once."""
         while True:
             changed = self._changed
-            entries = self.since(since, limit)
+            entries = self.entries_since(since, limit)
             if entries:
                 since = entries[-1].seq
                 yield entries
@@ -339,30 +339,30 @@ class Journal(Reading):
                 await changed.wait()
 
     @property
-    def changed(self) -> asyncio.Event:
+    def next_change(self) -> asyncio.Event:
         """Set when something is written from now on; ask for it anew after that."""
         return self._changed
 
-    def arrived(self, thread: str) -> int:
+    def arrival_counter(self, thread: str) -> int:
         """A number that is another one whenever an input has come for this thread: whoever found none need
         not ask again as long as it is the same. Others' inputs may change it, too."""
         return self._arrived.get(thread, self._arrived_before)
 
-    def newest(self, *kinds: type[Event]) -> int:
+    def change_counter(self, *kinds: type[Event]) -> int:
         """The same of all entries of these kinds. It knows of what was written here; the lock sees to it
         that nobody else writes."""
-        return max(self._newest.get(name, 0) for name in self.kinds.names(kinds))
+        return max(self._newest.get(name, 0) for name in self.kinds.kind_names(kinds))
 
     def has_none(self, *kinds: type[Event], since: int, upto: int) -> bool:
         """Is it known without a search that no entry of these kinds comes after one seq, up to another?"""
         mine = 0 < self._wrote_first <= since + 1 and self._wrote_last >= upto
-        return mine and self.newest(*kinds) <= since
+        return mine and self.change_counter(*kinds) <= since
 
-    def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
+    def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order; from memory if there."""
-        if self._at_hand.holds(since, self.last()):
-            return self._at_hand.after(since, self.kinds.names(kinds), at)
-        return super().kind(*kinds, since=since, at=at)
+        if self._at_hand.holds_all_after(since, self.last_seq_of_all()):
+            return self._at_hand.entries_after(since, self.kinds.kind_names(kinds), at)
+        return super().entries_of_kind(*kinds, since=since, at=at)
 
     def _notify(self, written: Sequence[Written]) -> None:
         """Told of what is on disk before whoever waits for it goes on."""

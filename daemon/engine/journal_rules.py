@@ -59,24 +59,24 @@ class Ledger:
         self.last = 0
         self._there: dict[int, tuple[str, str]] = {}
         """Each entry's kind and thread."""
-        self._leasing = frozenset(kinds.names(LEASES))
+        self._leasing = frozenset(kinds.kind_names(LEASES))
         self.owing = frozenset(each.receipt_of for each in kinds)
         """The kinds of which there are receipts."""
 
     @property
-    def count(self) -> int:
+    def entry_count(self) -> int:
         """How many entries there were."""
         return len(self._there)
 
-    def kind(self, seq: int | None) -> str:
+    def kind_of(self, seq: int | None) -> str:
         """The kind of an entry that was there; empty where there was none."""
         return self._there.get(seq or 0, NOTHING)[0]
 
-    def event(self, seq: int | None) -> type[Event]:
+    def event_class_of(self, seq: int | None) -> type[Event]:
         """The class of an entry that was there; Event where there was none."""
-        return self.kinds.named(self.kind(seq)) or Event
+        return self.kinds.class_of_kind(self.kind_of(seq)) or Event
 
-    def thread(self, seq: int) -> str:
+    def thread_of(self, seq: int) -> str:
         """The thread of an entry that was there; empty where there was none."""
         return self._there.get(seq, NOTHING)[1]
 
@@ -87,15 +87,15 @@ class Ledger:
 
     def is_pending(self, seq: int) -> bool:
         """Has no entry closed it yet?"""
-        return seq in self.pending[self.thread(seq)]
+        return seq in self.pending[self.thread_of(seq)]
 
-    def stands(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
+    def add_row(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
         """One row more, with all that it changes even where its body cannot be read."""
-        event = self.kinds.named(kind) or Event
+        event = self.kinds.class_of_kind(kind) or Event
         self.last = seq
         self._there[seq] = intern(kind), intern(thread)
         for closed in closes:
-            self.pending[self.thread(closed)].pop(closed, None)
+            self.pending[self.thread_of(closed)].pop(closed, None)
         if event.pending:
             self.pending[thread][seq] = kind
         if kind in self._leasing:
@@ -103,13 +103,13 @@ class Ledger:
         if issubclass(event, TurnEnded):
             self.halves.pop(thread, None)
 
-    def fold(self, entry: Entry[Any]) -> None:
+    def fold_entry(self, entry: Entry[Any]) -> None:
         """What the body of this entry tells."""
         event, half = entry.event, self.halves.get(entry.thread)
         if entry.forgotten:
             self.blank[entry.seq] = entry.forgotten
         if event.brings:
-            for _, seq in self.kinds.seqs(event):
+            for _, seq in self.kinds.referenced_seqs(event):
                 self.brought[root_of(entry.thread)].add(seq)
         if isinstance(event, Forgotten):
             self.forgotten[entry.seq] = event.seqs
@@ -130,7 +130,7 @@ class Ledger:
         elif isinstance(event, Spawned):
             self.children[entry.seq] = event.thread
 
-    def goes_on(self, thread: str) -> bool:
+    def is_tree_busy(self, thread: str) -> bool:
         """Is anything pending in this thread, or under it?"""
         for name, waiting in self.pending.items():
             if waiting and (name == thread or name.startswith(f"{thread}.")):
@@ -185,17 +185,17 @@ class These:
 
 def cause(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """The one entry without which this one would not exist was there before it."""
-    if entry.cause is not None and not ledger.kind(entry.cause):
+    if entry.cause is not None and not ledger.kind_of(entry.cause):
         yield entry.seq, f"its cause, {entry.cause}, is not there"
 
 
 def closes(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """What is closed is of a kind that waits, and this kind of entry can close it."""
     for seq in entry.closes:
-        kind = ledger.kind(seq)
+        kind = ledger.kind_of(seq)
         if not kind:
             yield entry.seq, f"it closes {seq}, which is not there"
-        elif not may_close(entry, ledger.event(seq)):
+        elif not may_close(entry, ledger.event_class_of(seq)):
             yield entry.seq, f"it closes {seq}, but no {entry.kind} closes a {kind}"
 
 
@@ -210,23 +210,23 @@ def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """What is pending is closed once."""
     for n, seq in enumerate(entry.closes):
         again = seq in entry.closes[:n] or not ledger.is_pending(seq)
-        if ledger.event(seq).pending and again:
-            yield entry.seq, f"it closes {seq} once more: that {ledger.kind(seq)} was closed before"
+        if ledger.event_class_of(seq).pending and again:
+            yield entry.seq, f"it closes {seq} once more: that {ledger.kind_of(seq)} was closed before"
 
 
 def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """The entries that an event lists were there before it, in the same tree of threads, or were brought into
     it. What stands for words that are gone may be anywhere."""
     root = root_of(entry.thread)
-    for field, seq in ledger.kinds.seqs(entry.event):
-        there = ledger.thread(seq)
+    for field, seq in ledger.kinds.referenced_seqs(entry.event):
+        there = ledger.thread_of(seq)
         if there == entry.thread:
             continue
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
         elif entry.event.brings or seq in ledger.brought[root]:
             continue
-        elif root_of(there) != root and not issubclass(ledger.event(seq), Forgotten):
+        elif root_of(there) != root and not issubclass(ledger.event_class_of(seq), Forgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
 
@@ -239,7 +239,7 @@ def turn(ledger: Ledger, entry: Entry[Any]) -> Findings:
         if entry.cause not in event.inputs:
             yield entry.seq, f"it does not take {entry.cause}, which it was begun for"
         for seq in event.inputs:
-            if not (ledger.event(seq).may_be_input and ledger.is_pending(seq)):
+            if not (ledger.event_class_of(seq).may_be_input and ledger.is_pending(seq)):
                 yield entry.seq, f"it takes {seq}, which does not wait"
     elif isinstance(event, TurnResumed):
         if not half or half.began != entry.cause:
@@ -256,7 +256,7 @@ def answered(ledger: Ledger, entry: Entry[Any]) -> Findings:
     if half is None:
         return
     for seq in entry.closes:
-        if issubclass(ledger.event(seq), Input) and seq not in ledger.seen[half.execution]:
+        if issubclass(ledger.event_class_of(seq), Input) and seq not in ledger.seen[half.execution]:
             yield entry.seq, f"it closes {seq}, which its turn did not take"
     for seq in half.inputs:
         if seq not in entry.closes and ledger.is_pending(seq):
@@ -268,9 +268,9 @@ def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
     event, told = entry.event, entry.event.receipt_of
     copied = isinstance(event, StepEvent) and event.taken_from  # from what was abandoned, where its intent is
     if told and not copied:
-        if ledger.kind(entry.cause) != told:
+        if ledger.kind_of(entry.cause) != told:
             yield entry.seq, f"it is about {entry.cause}, which is no {told}"
-        elif entry.kind in ledger.event(entry.cause).closed_by and entry.cause not in entry.closes:
+        elif entry.kind in ledger.event_class_of(entry.cause).closed_by and entry.cause not in entry.closes:
             yield entry.seq, f"it does not close {entry.cause}, the {told} that it is about"
     if isinstance(event, TurnEnded):
         for seq, kind in ledger.pending[entry.thread].items():
@@ -281,7 +281,7 @@ def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
 def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
     """The end of a wait comes of one, and once. It closes that, but where the execution that waits does."""
     event = entry.event
-    waits = issubclass(ledger.event(entry.cause), Waiting)
+    waits = issubclass(ledger.event_class_of(entry.cause), Waiting)
     if isinstance(event, Woke) and not waits:
         yield entry.seq, f"it ends {entry.cause}, which is no wait"
     if isinstance(event, Woke) and entry.cause in ledger.woken:

@@ -124,7 +124,7 @@ def fold_again(store: Store, kinds: Kinds) -> None:
 
 def folding(kinds: Kinds) -> Mapping[str, Sequence[str]]:
     """Which kinds each folded table is made from."""
-    return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.names(LEASES)}
+    return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.kind_names(LEASES)}
 
 
 @contextmanager

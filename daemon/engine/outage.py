@@ -59,7 +59,7 @@ class Sleeper(Protocol):
     async def append(self, event: E, key: str, *, closes: Sequence[int] = ()) -> Entry[E]:
         """A new entry of this attempt."""
 
-    def unheard(self) -> list[Entry[Input]]:
+    def unreceived_inputs(self) -> list[Entry[Input]]:
         """What came for the thread, and was not received yet."""
 
     def pending_about(self, key: str) -> list[Entry[Event]]:
@@ -112,7 +112,7 @@ class Outages:
         return None
 
     @property
-    def down(self) -> bool:
+    def is_lasting(self) -> bool:
         """Does one last?"""
         return self._wait is not None
 
@@ -166,7 +166,7 @@ class Outages:
         """What came for the thread, where the step accepts it; whether it is stopped the step finds out."""
         if not accepts or self._execution.stopping.is_set():
             return []
-        came = self._execution.unheard()
+        came = self._execution.unreceived_inputs()
         if came:
             await self._tell(wait)  # before it is heard: what was begun answers none of it
             self._at_once = True
@@ -237,14 +237,14 @@ class Outages:
         """Once in each attempt: what was told in an earlier one is read back."""
         if not wait.told:
             wait.told = True
-            first = self._around.journal.at(wait.first)
+            first = self._around.journal.entry(wait.first)
             await self._around.went_down(self._execution.thread, first)
 
     async def settle(self) -> None:
         """At the begin of an attempt: what was half told when the last one was killed is told."""
         if self._wait is None:
             return
-        first = self._around.journal.at(self._wait.first)
+        first = self._around.journal.entry(self._wait.first)
         if self._execution.pending_about(first.key):
             await self._tell(self._wait)
 
@@ -260,7 +260,7 @@ class Outages:
         alarm = asyncio.create_task(self._around.clock.sleep(left), name=f"outage of {self._execution.id}")
         alarm.add_done_callback(lambda _: stirred.set())
         self.asleep = True
-        self.notice()
+        self.notice_input()
         self._around.changed()
         try:
             await stirred.wait()
@@ -277,9 +277,9 @@ class Outages:
         self._around.probed.add(subject)
         return first
 
-    def notice(self) -> None:
+    def notice_input(self) -> None:
         """Something came for the thread: a stop, or a message that has ended no sleep yet, ends this one."""
-        came = set(seqs_of(self._execution.unheard()))
+        came = set(seqs_of(self._execution.unreceived_inputs()))
         if self.asleep and (self._execution.stopping.is_set() or came - self._awoken):
             self._awoken |= came
             self.try_now()

@@ -51,13 +51,13 @@ def executions_of(store: Store, kinds: Kinds, seqs: Sequence[int]) -> list[set[s
         if "@" in str(key):
             found.add(execution_of(str(key)))
     for thread, seq in first.items():
-        for row, event in readable_of(store.of(thread, kinds.names([Received]), seq), kinds):
+        for row, event in readable_of(store.of(thread, kinds.kind_names([Received]), seq), kinds):
             if isinstance(event, Received) and not wanted.isdisjoint(event.inputs):
                 found.add(execution_of(row[5]))
     turns = defaultdict[str, set[str]](set)
     threads = {execution.rpartition("@")[0] for execution in found} | first.keys()
     for thread in threads:
-        for row, event in readable_of(store.of(thread, kinds.names([TurnBegan]), 0), kinds):
+        for row, event in readable_of(store.of(thread, kinds.kind_names([TurnBegan]), 0), kinds):
             if isinstance(event, TurnBegan):
                 turns[event.execution].add(row[5].removesuffix("/began"))
                 if not wanted.isdisjoint(event.inputs):

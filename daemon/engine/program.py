@@ -118,7 +118,7 @@ class Program:
 
     async def settle(self, ctx: Context) -> None:
         """Before a restarted execution runs, bring to an end what the abandoned ones were about to do."""
-        for intent in ctx.execution.half_done():
+        for intent in ctx.execution.open_intents():
             event = replace(self.unknown(intent), fingerprint=intent.event.fingerprint)
             key = part(intent.key, "done")
             await ctx.execution.append(event, key, cause=intent.seq, closes=[intent.seq])
@@ -180,7 +180,7 @@ def question_of(journal: Reading, given: Entry[Input]) -> Entry[Asked] | Entry[W
         return None
     if journal.is_pending(named.seq):
         return cast(Entry[Asked], named)
-    for asked in journal.pending(Asked, thread=named.thread):
+    for asked in journal.pending_entries(Asked, thread=named.thread):
         same = asked.event.asks_the_same(named.event)
         if same and asked.event.execution == named.event.execution:
             return asked

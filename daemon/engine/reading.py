@@ -69,11 +69,11 @@ class Reading:
         with self._question:
             return self._store.seq_of(key) or 0
 
-    def at(self, seq: int) -> Entry[Any]:
+    def entry(self, seq: int) -> Entry[Any]:
         """The entry of this seq. Raises KeyError where there is none."""
-        return self.many([seq])[0]
+        return self.entries_at([seq])[0]
 
-    def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+    def entries_at(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs, in the order given. Raises KeyError where one is not there."""
         if not seqs:
             return []
@@ -81,47 +81,49 @@ class Reading:
             found = {row[0]: self._entry(row) for row in self._store.many(seqs)}
         return [found[seq] for seq in seqs]
 
-    def under(self, path: str) -> list[Entry[Event]]:
+    def entries_under(self, path: str) -> list[Entry[Event]]:
         """The entries whose key begins with `path/`, in order."""
         with self._question:
             return self._entries(self._store.under(path))
 
-    def parts(self, key: str) -> list[Entry[Event]]:
+    def entries_of_step(self, key: str) -> list[Entry[Event]]:
         """The entries that belong to what has this key, in order."""
         with self._question:
             return self._entries(self._store.parts(key))
 
-    def paths(self, execution: str) -> list[str]:
+    def execution_paths(self, execution: str) -> list[str]:
         """Under which paths this execution has recorded anything: one more after each restart."""
         found = [execution]
         while self.get(f"{found[-1]}/restarted"):
             found.append(restarted(execution, len(found)))
         return found
 
-    def recorded(self, execution: str) -> list[Entry[Event]]:
+    def execution_entries(self, execution: str) -> list[Entry[Event]]:
         """All that it has recorded, before each restart and since; its last words are not among it."""
         found = list[Entry[Event]]()
-        for path in self.paths(execution):
-            found += self.under(path)
+        for path in self.execution_paths(execution):
+            found += self.entries_under(path)
         return found
 
-    def of(self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None) -> list[Entry[E]]:
+    def thread_entries(
+        self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None
+    ) -> list[Entry[E]]:
         """A thread's entries of these kinds (of all, where none is named) after a seq, in order.
 
         With `most`, for which there must be kinds, no more than that, the first ones.
         """
-        names = self.kinds.names(kinds)
+        names = self.kinds.kind_names(kinds)
         with self._question:
             return self._entries(self._store.of(thread, names, since, most))
 
-    def tree(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
+    def tree_entries(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """The same of a thread and of all threads under it."""
-        names = self.kinds.names(kinds)
+        names = self.kinds.kind_names(kinds)
         with self._question:
             rows = [*self._store.of(root, names, since), *self._store.below(root, names, since)]
             return self._of_all(sorted(rows))
 
-    def latest(self, thread: str, kind: type[E], before: int = ALWAYS) -> Entry[E] | None:
+    def latest_of_kind(self, thread: str, kind: type[E], before: int = ALWAYS) -> Entry[E] | None:
         """A thread's last entry of this kind, before a seq if one is given."""
         with self._question:
             found = self._latest(thread, kind, before)
@@ -129,10 +131,10 @@ class Reading:
                 return None
             return self._entry(found)
 
-    def count(self, thread: str, *kinds: type[Event], before: int = ALWAYS) -> int:
+    def count_before(self, thread: str, *kinds: type[Event], before: int = ALWAYS) -> int:
         """How many entries of these kinds a thread has before a seq."""
         with self._question:
-            return self._store.count(thread, self.kinds.names(kinds), before)
+            return self._store.count(thread, self.kinds.kind_names(kinds), before)
 
     def latest_first(self, thread: str, kind: type[E], before: int = ALWAYS) -> Iterator[Entry[E]]:
         """A thread's entries of this kind, from the last one before a seq back; a live journal leaves out
@@ -153,31 +155,31 @@ class Reading:
 
     def _latest(self, thread: str, kind: type[Event], before: int = ALWAYS) -> Stored | None:
         last: Stored | None = None
-        for name in self.kinds.names([kind]):
+        for name in self.kinds.kind_names([kind]):
             row = self._store.latest(thread, name, before)
             if row and (last is None or last < row):
                 last = row
         return last
 
-    def kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
+    def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """All entries of these kinds after a seq, from a time on, in order."""
-        names = self.kinds.names(kinds)
+        names = self.kinds.kind_names(kinds)
         with self._question:
             return self._of_all(self._store.kind(names, since, at))
 
-    def newest(self, *kinds: type[Event]) -> int:
+    def change_counter(self, *kinds: type[Event]) -> int:
         """A number that is another one whenever an entry of these kinds was written."""
-        return self.last()
+        return self.last_seq_of_all()
 
-    def seqs(self, *kinds: type[Event], since: int = 0, upto: int = ALWAYS) -> list[int]:
+    def seqs_of_kind(self, *kinds: type[Event], since: int = 0, upto: int = ALWAYS) -> list[int]:
         """Which entries are of these kinds, after a seq and up to one, in order: for those who read them in
         parts."""
         if upto == ALWAYS:
-            upto = self.last()
+            upto = self.last_seq_of_all()
         with self._question:
-            return self._store.seqs(self.kinds.names(kinds), since, upto)
+            return self._store.seqs(self.kinds.kind_names(kinds), since, upto)
 
-    def fields(
+    def fields_of_kind(
         self,
         kinds: Sequence[type[Event]],
         paths: Sequence[str],
@@ -193,11 +195,11 @@ class Reading:
         Makes no entries, and so is many times quicker; whether one is damaged nobody sees.
         """
         if upto == ALWAYS:
-            upto = self.last()
+            upto = self.last_seq_of_all()
         with self._question:
-            return self._store.fields(self.kinds.names(kinds), paths, since, upto, at)
+            return self._store.fields(self.kinds.kind_names(kinds), paths, since, upto, at)
 
-    def fields_below(
+    def fields_opened_under(
         self, prefix: str, kinds: Sequence[type[Event]], paths: Sequence[str], since: int, upto: int
     ) -> list[tuple[Any, ...]]:
         """The same of the threads that were opened under a key that begins with `prefix`, up to a seq.
@@ -205,14 +207,14 @@ class Reading:
         They are found by an index: nothing of other threads is read.
         """
         with self._question:
-            return self._store.fields_below(prefix, self.kinds.names(kinds), paths, since, upto)
+            return self._store.fields_below(prefix, self.kinds.kind_names(kinds), paths, since, upto)
 
-    def threads_below(self, prefix: str) -> list[str]:
+    def threads_opened_under(self, prefix: str) -> list[str]:
         """The threads that were opened under a key that begins with `prefix`, the latest one first."""
         with self._question:
             return self._store.threads_below(prefix)
 
-    def last_below(self, prefix: str, before: int = ALWAYS) -> Entry[Any] | None:
+    def last_entry_under(self, prefix: str, before: int = ALWAYS) -> Entry[Any] | None:
         """The last entry before a seq whose key begins with `prefix`. A live journal leaves out damaged
         ones."""
         with self._question:
@@ -222,31 +224,33 @@ class Reading:
                 before = found[0]
         return None
 
-    def naming(self, text: str, *kinds: type[E], since: int = 0, upto: int = ALWAYS) -> list[Entry[E]]:
+    def entries_containing(
+        self, text: str, *kinds: type[E], since: int = 0, upto: int = ALWAYS
+    ) -> list[Entry[E]]:
         """The entries of these kinds after a seq, up to another, that hold this string, in order.
 
         All rows of these kinds are looked through, but an entry is made only of those that hold it. A live
         journal leaves out what is damaged.
         """
         if upto == ALWAYS:
-            upto = self.last()
+            upto = self.last_seq_of_all()
         with self._question:
-            names = self.kinds.names(kinds)
+            names = self.kinds.kind_names(kinds)
             return self._of_all(self._store.naming(names, json.dumps(text), since, upto))
 
-    def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+    def readable_entries(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """The entries of these seqs that are there, in order; a live journal leaves out what is damaged."""
         with self._question:
             return self._of_all(self._store.many(seqs))
 
-    def between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
+    def entries_between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
         """The entries of these kinds after a seq and up to another one, in order: for those who go through
         all that was written, part by part. A live journal leaves out what is damaged."""
-        names = self.kinds.names(kinds)
+        names = self.kinds.kind_names(kinds)
         with self._question:
             return self._of_all(self._store.between(since, upto, names))
 
-    def lately(
+    def recently_active(
         self, root: type[E], said: Sequence[type[Event]], at: float
     ) -> Iterator[tuple[Entry[E], float]]:
         """The entries of the kind `root` in the threads that have one of the kinds `said` from a time on.
@@ -254,15 +258,15 @@ class Reading:
         Each with when the last of those was written, the latest first. It looks at all that was said since
         then: see `Journal.apart`.
         """
-        roots, names = self.kinds.names([root]), self.kinds.names(said)
+        roots, names = self.kinds.kind_names([root]), self.kinds.kind_names(said)
         with self._question:
             for row, last in self._store.lately(roots, names, at):
                 for entry in self._sound([row]):
                     yield entry, last
 
-    def pending(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
+    def pending_entries(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """What is pending, of these kinds or (none named) of all, in order: in one thread, or in all."""
-        names = self.kinds.names(kinds or [Event])
+        names = self.kinds.kind_names(kinds or [Event])
         with self._question:
             rows = self._store.pending(names, thread)
             if thread is None:
@@ -272,23 +276,23 @@ class Reading:
     def pending_seqs(self, *kinds: type[Event]) -> list[int]:
         """Which pending entries are of these kinds, in order: for those who read them in parts."""
         with self._question:
-            return self._store.pending_seqs(self.kinds.names(kinds))
+            return self._store.pending_seqs(self.kinds.kind_names(kinds))
 
-    def inputs(self, thread: str) -> list[Entry[Input]]:
+    def pending_inputs(self, thread: str) -> list[Entry[Input]]:
         """What waits for this thread to take it up, in order."""
-        return self.pending(Input, thread=thread)
+        return self.pending_entries(Input, thread=thread)
 
-    def waiting(self, *kinds: type[Event]) -> list[str]:
+    def threads_with_pending(self, *kinds: type[Event]) -> list[str]:
         """The threads in which entries of these kinds are pending, those that wait longest first.
 
         Reads no entry, so that a damaged one stands in no other thread's way.
         """
         with self._question:
-            return self._store.waiting(self.kinds.names(kinds))
+            return self._store.waiting(self.kinds.kind_names(kinds))
 
     def busy_threads(self) -> list[str]:
         """The threads that have something to take up, or a half turn."""
-        return self.waiting(Input, TurnBegan)
+        return self.threads_with_pending(Input, TurnBegan)
 
     def is_pending(self, seq: int) -> bool:
         """Has no later entry closed it?"""
@@ -302,21 +306,21 @@ class Reading:
         with self._question:
             return self._store.still_pending(seqs)
 
-    def holds(self, thread: str, epoch: int) -> bool:
+    def holds_lease(self, thread: str, epoch: int) -> bool:
         """Is the attempt that began at `epoch` still the latest at this thread?"""
-        return self.epoch(thread) == epoch
+        return self.lease_epoch(thread) == epoch
 
-    def epoch(self, thread: str) -> int | None:
+    def lease_epoch(self, thread: str) -> int | None:
         """The seq of the attempt that holds this thread."""
         with self._question:
             return self._store.epoch(thread)
 
-    def attempted(self, since: int) -> list[tuple[str, int]]:
+    def latest_attempts(self, since: int) -> list[tuple[str, int]]:
         """The threads whose latest attempt began after a seq, and with which seq; the latest last."""
         with self._question:
             return self._store.attempted(since)
 
-    def since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
+    def entries_since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
         """The entries after this seq, oldest first; one that is damaged is left out.
 
         For those who read all that was ever written: one entry must not hide all others from them.
@@ -324,18 +328,18 @@ class Reading:
         with self._question, closing(self._store.since(seq)) as rows:
             return list(islice(self._sound(rows), limit))
 
-    def heads(self, seq: int, limit: int = 1000) -> list[Head]:
+    def heads_since(self, seq: int, limit: int = 1000) -> list[Head]:
         """What the entries after this seq say beside their bodies, which are not read; oldest first."""
         with self._question:
             rows = self._store.heads(seq, limit)
         return [Head(seq, thread, kind, seqs_in(closes) or ()) for seq, thread, kind, closes in rows]
 
-    def last(self) -> int:
+    def last_seq_of_all(self) -> int:
         """The newest seq; 0 in an empty journal."""
         with self._question:
             return self._store.last()
 
-    def first_after(self, seq: int, now: float) -> float | None:
+    def first_time_after(self, seq: int, now: float) -> float | None:
         """When the first entry after this seq was written that is not of the future; None: there is none.
 
         Whoever asks for many seqs asks for the lowest first: the others mostly have the same answer.
@@ -343,43 +347,43 @@ class Reading:
         since, until, at, then = self._first
         lasts = at is not None and at <= now
         if at is None:
-            lasts = now == then and self.last() + 1 == until
+            lasts = now == then and self.last_seq_of_all() + 1 == until
         if not (lasts and since <= seq < until):
             with self._question:
                 found = self._store.first_after(seq, now)
-            until, at = found or (self.last() + 1, None)
+            until, at = found or (self.last_seq_of_all() + 1, None)
             self._first = (seq, until, at, now)
         return at
 
-    def rows(self, upto: int = ALWAYS) -> Iterator[Stored]:
+    def all_rows(self, upto: int = ALWAYS) -> Iterator[Stored]:
         """Every entry as it stands in the file, in order, up to a seq; few of them are in memory at once."""
         with self._question:
             yield from self._store.rows(upto)
 
-    def rows_and_digests(self) -> Iterator[tuple[Stored, object]]:
+    def all_rows_with_digests(self) -> Iterator[tuple[Stored, object]]:
         """The same rows, each with its digest; None where it has none."""
         with self._question:
             yield from self._store.rows_and_digests()
 
-    def undigested(self) -> tuple[int, int] | None:
+    def undigested_span(self) -> tuple[int, int] | None:
         """The entries after the first seq, up to the second, may have no digest yet: an older version wrote
         them. None: each must have one."""
         with self._question:
             return self._store.undigested()
 
-    def entries(self, upto: int = ALWAYS) -> Iterator[Entry[Event]]:
+    def all_entries(self, upto: int = ALWAYS) -> Iterator[Entry[Event]]:
         """The same as entries. Raises JournalDamaged at one that cannot be read."""
-        for row in self.rows(upto):
+        for row in self.all_rows(upto):
             yield self._entry(row)
 
-    def check(self) -> None:
+    def check_pages(self) -> None:
         """Look at every page of the file, though not at what is on it. Raises JournalDamaged."""
         with self._question:
             problems = self._store.problems(quick=True)
         if problems:
             raise damaged(problems[0])
 
-    def problems(self) -> list[tuple[int, str, str]]:
+    def database_problems(self) -> list[tuple[int, str, str]]:
         """What the database itself finds wrong: the seq (0: the file), the rule, and what."""
         with self._question:
             found = [(0, "file", text) for text in self._store.problems()]
@@ -387,7 +391,7 @@ class Reading:
                 found.append((seq, "key", f"the key {key} was there before"))
         return found
 
-    def folded(self) -> dict[str, list[tuple[Any, ...]]]:
+    def folded_rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """The folded tables, row by row: what a replay must give again."""
         with self._question:
             return {table: self._store.folded(table) for table in folding(self.kinds)}

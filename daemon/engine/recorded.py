@@ -34,7 +34,7 @@ class Record:
         self._claimed = {path}
 
     @property
-    def replaying(self) -> bool:
+    def is_replaying(self) -> bool:
         """Is anything recorded, in whatever context, that was not read back yet?"""
         return bool(self._unread)
 
@@ -42,7 +42,7 @@ class Record:
         """Something that this run has just appended."""
         self._entries[entry.key] = entry
 
-    def claim(self, path: str) -> None:
+    def enter_context(self, path: str) -> None:
         """The code has come to this context."""
         self._claimed.add(path)
 
@@ -50,7 +50,7 @@ class Record:
         """What is recorded under this key; the look alone changes nothing."""
         return self._entries.get(key)
 
-    def read(self, key: str, fingerprint: str = "") -> Entry[Any] | None:
+    def read_back(self, key: str, fingerprint: str = "") -> Entry[Any] | None:
         """Read a step back, or a part of one. Raises Nondeterminism where something else was asked then."""
         entry = self._entries.get(key)
         if entry is None:
@@ -70,18 +70,18 @@ class Record:
             if before is None or self._entries[key].seq < before:
                 self._unread.discard(key)
 
-    def goes_on(self, step: str) -> None:
+    def mark_repeatable(self, step: str) -> None:
         """This step is done again: what a former attempt did of it may be of use, and need not be."""
         self._read_parts(step_of(step))
 
-    def goes_live(self, key: str) -> None:
+    def begin_step(self, key: str) -> None:
         """A step that is not recorded is to be done. Raises Nondeterminism where a recorded one was missed.
 
         What is recorded in this context, and in those that wait for it, must have been read, and each context
         beside it that is recorded must have been claimed. A context named by its content stands alone. What a
         former attempt did of the step itself is gone on from.
         """
-        self.goes_on(key)
+        self.mark_repeatable(key)
         if not self._unread:
             return
         line = self._line(context_of(key))
@@ -109,7 +109,7 @@ class Record:
                 return above
         return None
 
-    def ends(self, path: str) -> None:
+    def check_all_read(self, path: str) -> None:
         """A context is through, or suspends. Raises Nondeterminism where a recorded step was not read."""
         left = [key for key in self._unread if key.startswith(f"{path}/")]
         if left:

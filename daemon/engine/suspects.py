@@ -86,7 +86,7 @@ def _life_after(journal: Reading, life: int) -> LifeBegan:
 def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
     """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
     known = None
-    for this in only(LifeBegan, journal.sound([life])):
+    for this in only(LifeBegan, journal.readable_entries([life])):
         known = this.event.standings.get(str(began.seq))
     if known is None or _has_come_further(journal, began, since=life):
         return INNOCENT
@@ -100,11 +100,11 @@ def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]
     """What each half turn is suspected of when that life is over."""
     found: dict[int, Standing] = {}
     at_work: list[Entry[TurnBegan]] = []
-    for began in journal.pending(TurnBegan):
+    for began in journal.pending_entries(TurnBegan):
         try:
             one = standing(journal, life, began)
             if killed and _is_at_work(journal, life, began):
-                journal.recorded(began.event.execution)  # can all of it be read?
+                journal.execution_entries(began.event.execution)  # can all of it be read?
                 at_work.append(began)
         except JournalDamaged:  # it is not taken up, and the worker cannot die of it
             continue
@@ -144,8 +144,8 @@ def failure_key(began: Entry[TurnBegan], epoch: int) -> str:
 
 def _has_come_further(journal: Reading, began: Entry[TurnBegan], since: int) -> bool:
     """Has this turn recorded a step?"""
-    for path in journal.paths(began.event.execution):
-        for entry in journal.under(path):
+    for path in journal.execution_paths(began.event.execution):
+        for entry in journal.entries_under(path):
             if entry.seq > since and isinstance(entry.event, StepEvent):
                 return True
     return False
@@ -155,7 +155,7 @@ def _lived(journal: Reading, life: int, began: Entry[TurnBegan]) -> float:
     """Less than so many seconds that life has lived with this suspect, by its own count: it would have
     written down one beat more."""
     seconds = FIRST_BEAT
-    for beat in journal.kind(Lived, since=life):
+    for beat in journal.entries_of_kind(Lived, since=life):
         if beat.event.life == life and beat.event.turn == began.seq:
             seconds = max(seconds, 2.0 * beat.event.seconds)
     return seconds
@@ -191,7 +191,7 @@ class Suspects:
         self._seen: Counter[int] = Counter()
         """How often each attempt of a suspect was seen at work."""
 
-    def may_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
+    def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
         """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs.
 
         `is_asleep`: does a thread, though in a turn, do nothing now?
@@ -215,7 +215,7 @@ class Suspects:
     def _is_at_work(self, one: Suspect) -> bool:
         return _is_at_work(self._journal, self.life, one.began)
 
-    async def lived(self, seconds: float) -> None:
+    async def record_lifetime(self, seconds: float) -> None:
         """This life has gone on for so long. What comes of it is written down: a control that was survived,
         and, ever more rarely, for how long the suspect has been at work."""
         self._uptime += seconds
@@ -250,11 +250,11 @@ class Suspects:
         """The half turns that are suspected by now, each by its thread."""
         if not self._named:
             return {}
-        last = self._journal.last()
+        last = self._journal.last_seq_of_all()
         if self._asked_at == last:
             return self._suspected
         found = dict[str, Suspect]()
-        for began in self._journal.pending(TurnBegan):
+        for began in self._journal.pending_entries(TurnBegan):
             if began.seq in self._named:
                 one = Suspect(began, standing(self._journal, self.life, began))
                 if one.standing.suspect:

@@ -88,7 +88,7 @@ class Turns:
             clock=clock,
             author=program.author,
             patience=program.patience,
-            went_down=self._went_down,
+            went_down=self._report_outage,
             succeeded=succeeded,
             changed=changed,
             replays_always=replays_always,
@@ -96,7 +96,7 @@ class Turns:
         self.running = dict[str, Execution]()
         """What runs now, by its thread."""
 
-    async def take(self, thread: str) -> bool:
+    async def take_turn(self, thread: str) -> bool:
         """Take one turn of this thread, or try to; False where nothing waits for it.
 
         Raises Fenced and JournalError; whatever else goes wrong is recorded as a failed attempt.
@@ -114,31 +114,31 @@ class Turns:
             self.running.pop(thread, None)
         return True
 
-    def notice(self, thread: str) -> None:
+    def notice_input(self, thread: str) -> None:
         """Something came for this thread: does it interrupt what runs there?"""
         execution = self.running.get(thread)
         if execution is None:
             return
-        interrupted = any(self._program.interrupts(execution, entry) for entry in execution.fresh())
+        interrupted = any(self._program.interrupts(execution, entry) for entry in execution.has_new_inputs())
         if interrupted or self._program.overtakes(execution):
             execution.stopping.set()
-        execution.outages.notice()
+        execution.outages.notice_input()
 
     # How it begins
 
     async def _begin(self, thread: str) -> Execution | None:
-        epoch = self._journal.epoch(thread)
+        epoch = self._journal.lease_epoch(thread)
         tries = tries_to_begin(self._journal, thread)
-        half = self._journal.pending(TurnBegan, thread=thread)
+        half = self._journal.pending_entries(TurnBegan, thread=thread)
         if half and tries >= MOST_TRIES:
-            await self._bury(half[0])
+            await self._end_unresumable(half[0])
             return None
         if half:
             return await self._resume(half[0])
         if tries >= MOST_TRIES:
-            event = self._unfit(thread)
+            event = self._unfit_inputs(thread)
         else:
-            event = await self._fit(thread)
+            event = await self._fitting_inputs(thread)
         if event is None:
             return None
         first = event.inputs[0]
@@ -150,9 +150,9 @@ class Turns:
             raise Fenced(began.key)
         return self._execution(began, began.seq, is_new=event.execution == turn_of(began))
 
-    async def _fit(self, thread: str) -> TurnBegan | None:
+    async def _fitting_inputs(self, thread: str) -> TurnBegan | None:
         """What the program takes of what waits."""
-        taken = self._program.take(self._journal, await self._deliverable(thread))
+        taken = self._program.take(self._journal, await self._deliverable_inputs(thread))
         if taken is None:
             return None
         execution = f"{thread}@{taken.inputs[0].seq}"
@@ -160,22 +160,22 @@ class Turns:
             execution = taken.resumes.event.execution
         return await self._program.began(taken, execution)
 
-    def _unfit(self, thread: str) -> TurnBegan | None:
+    def _unfit_inputs(self, thread: str) -> TurnBegan | None:
         """All that waits, which nobody looks at any more: only the seqs are read."""
-        kinds = self._journal.kinds.names([Input])
-        pending = self._journal.folded()["pending"]
+        kinds = self._journal.kinds.kind_names([Input])
+        pending = self._journal.folded_rows()["pending"]
         seqs = [seq for seq, where, kind in pending if where == thread and kind in kinds]
         if not seqs:
             return None
         return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
 
-    async def _deliverable(self, thread: str) -> list[Entry[Input]]:
+    async def _deliverable_inputs(self, thread: str) -> list[Entry[Input]]:
         """What waits, but for what can reach nobody any more: that is closed. Raises Fenced where another
         worker has closed it.
         """
-        has_ended = bool(self._journal.of(thread, ThreadEnded))
+        has_ended = bool(self._journal.thread_entries(thread, ThreadEnded))
         deliverable = list[Entry[Input]]()
-        for entry in self._journal.inputs(thread):
+        for entry in self._journal.pending_inputs(thread):
             if not has_ended and not is_stale(self._journal, entry):
                 deliverable.append(entry)
                 continue
@@ -205,7 +205,7 @@ class Turns:
         """One that is known to run: what came for it is noticed from its begin on."""
         execution = Execution(self._around, began, epoch, path, is_new=is_new)
         self.running[began.thread] = execution
-        self.notice(began.thread)
+        self.notice_input(began.thread)
         return execution
 
     # How it runs
@@ -215,7 +215,7 @@ class Turns:
         while True:
             try:
                 ended = await self._outcome(execution)
-                await self.running[execution.thread].end(ended)  # by whoever had the last word
+                await self.running[execution.thread].end_turn(ended)  # by whoever had the last word
                 return
             except Nondeterminism as difference:
                 log.warning("%s begins again with its log: %s.", execution.id, difference)
@@ -228,7 +228,7 @@ class Turns:
         """The entry that this turn ends with. What has begun to tell its end does not run again."""
         journal, began = self._journal, execution.began
         if execution.is_new and not began.event.unfit:
-            return await self._through(execution)
+            return await self._run_program(execution)
         suspected = standing(journal, self._life, began)
         if is_beyond_words(journal, began, suspected.counted):
             return await self._abandon(execution)
@@ -242,20 +242,20 @@ class Turns:
         if has_failed and is_overruled(journal, began):
             return await self._stop(execution)
         await self._settle(execution)
-        return await self._through(execution)
+        return await self._run_program(execution)
 
-    async def _through(self, execution: Execution) -> TurnEnded:
+    async def _run_program(self, execution: Execution) -> TurnEnded:
         """Run the program over it."""
         ctx = Context(execution, execution.path)
         suspends, result = False, None
         try:
             result = await self._program.run(ctx)
-            ctx.returns()
+            ctx.check_returned()
         except Suspended:
             suspends = True
-            execution.record.ends(execution.path)
+            execution.record.check_all_read(execution.path)
         void = list[Entry[Input]]()
-        if not execution.stale:
+        if not execution.has_stale_answer:
             void = execution.void_answers()
         if void or execution.abandoned:
             await self._program.void(Context(execution, part(execution.turn, "void")), void)
@@ -268,14 +268,14 @@ class Turns:
         if not execution.abandoned:
             return
         await self._program.settle(Context(execution, part(execution.path, "settle")))
-        for entry in execution.left_open():
+        for entry in execution.entries_left_open():
             key = part(entry.key, "cancel")
             if isinstance(entry.event, Spawned) and self._journal.get(key) is None:
                 child = entry.event.thread  # nobody waits for it any more
                 await execution.append(Cancel(reason="restarted"), key, thread=child)
-        execution.fix_log()
+        execution.freeze_restart_log()
 
-    async def _went_down(self, thread: str, outage: Entry[Outage]) -> None:
+    async def _report_outage(self, thread: str, outage: Entry[Outage]) -> None:
         """What the program does then stands beside the steps, under the outage's key."""
         await self._program.went_down(Context(self.running[thread], outage.key), outage)
 
@@ -288,7 +288,7 @@ class Turns:
         if execution is None:
             if not isinstance(error, JournalDamaged):  # the journal said so
                 log.warning("A turn of %s could not be begun; it is tried again.", thread, exc_info=error)
-            number = len(self._journal.of(thread, Unbegun)) + 1
+            number = len(self._journal.thread_entries(thread, Unbegun)) + 1
             await self._journal.append(thread, Unbegun(error=name), key=f"{thread}!unbegun#{number}")
             return
         event = AttemptFailed(
@@ -306,15 +306,15 @@ class Turns:
 
     async def _give_up(self, execution: Execution) -> TurnEnded:
         """Tell whoever waits, with steps of their own."""
-        ctx = await self._last_words(execution, FAILED, self._program.failed)
+        ctx = await self._begin_last_words(execution, FAILED, self._program.failed)
         return self._program.gave_up(ctx)
 
     async def _stop(self, execution: Execution) -> TurnEnded:
         """Somebody stops what has failed: nothing of it runs again."""
-        ctx = await self._last_words(execution, STOPPED, self._program.stopped)
+        ctx = await self._begin_last_words(execution, STOPPED, self._program.stopped)
         return replace(self._program.gave_up(ctx), outcome="stopped")
 
-    async def _last_words(
+    async def _begin_last_words(
         self, execution: Execution, name: str, tell: Callable[[Context], Awaitable[None]]
     ) -> Context:
         last = self._execution(execution.began, execution.epoch, path=last_words(execution.id, name))
@@ -324,7 +324,7 @@ class Turns:
             await last.append(LastWords(), begin)
         try:
             await tell(ctx)
-            ctx.returns()
+            ctx.check_returned()
         except RunAgain:
             raise
         except ControlFlow as error:
@@ -338,12 +338,12 @@ class Turns:
         await self._end_child(execution.began)
         return TurnEnded(outcome="abandoned")
 
-    async def _bury(self, began: Entry[TurnBegan]) -> None:
+    async def _end_unresumable(self, began: Entry[TurnBegan]) -> None:
         """The end of a half turn that cannot even be taken up again: all that it left pending is closed."""
         log.error("A turn of %s (%s) cannot be taken up again.", began.thread, began.key)
         closes = [began.seq, *began.event.inputs]
         with suppress(JournalDamaged):
-            done = self._journal.under(began.event.execution)
+            done = self._journal.entries_under(began.event.execution)
             left = [entry for entry in done if entry.thread == began.thread]
             closes += [entry.seq for entry in left if ends_with_its_turn(entry)]
         await self._end_child(began)
@@ -360,7 +360,7 @@ class Turns:
     async def _end_child(self, began: Entry[TurnBegan]) -> None:
         """Whoever spawned this thread must not wait for it for ever."""
         parent = parent_of(began.thread)
-        for spawned in self._journal.pending(Spawned, thread=parent):
+        for spawned in self._journal.pending_entries(Spawned, thread=parent):
             if spawned.event.thread == began.thread:
                 await self._journal.append(
                     began.thread,
@@ -392,6 +392,6 @@ def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -
         )
         return
     level = logging.DEBUG
-    if event.final or not execution.failed:
+    if event.final or not execution.failed_attempts:
         level = logging.WARNING
     log.log(level, "A turn of %s cannot do what it has to. %s.", execution.thread, event.why.rstrip("."))

@@ -58,7 +58,7 @@ class Unawaited:
         if self._sending is None:
             self._sending = asyncio.get_running_loop().call_soon(self._begin)
 
-    async def wait(self) -> None:
+    async def wait_until_saved(self) -> None:
         """Until all of it is on disk.
 
         Raises Fenced where another attempt has taken over, JournalError where it cannot be written: then it

@@ -74,11 +74,11 @@ def _counted(number: int, one: str, many: str) -> str:
 
 def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
     """Look at the whole journal, with these rules more. Raises JournalError where it cannot be read."""
-    ledger, digests = Ledger(reading.kinds), Digests(reading.undigested())
+    ledger, digests = Ledger(reading.kinds), Digests(reading.undigested_span())
     findings = sorted(_findings(reading, ledger, digests, [*RULES, *rules]), key=itemgetter(0))
     violations = [Violation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
     return Verdict(
-        entries=ledger.count,
+        entries=ledger.entry_count,
         violations=violations,
         pending=list(_pending(ledger)),
         undigested=digests.missing,
@@ -104,11 +104,11 @@ class Digests:
 
 
 def _findings(reading: Reading, ledger: Ledger, digests: Digests, rules: Sequence[Rule]) -> Findings:
-    yield from reading.problems()
+    yield from reading.database_problems()
     asked = dict[str, Sequence[Rule]]()
     for each in ledger.kinds:
         asked[each.kind] = [rule for rule in rules if rule.concerns(each)]
-    for row, digest in reading.rows_and_digests():
+    for row, digest in reading.all_rows_with_digests():
         seq = row[0]
         missing = ledger.last + 1
         if missing < seq:  # entries are never deleted, and their seqs leave no gap
@@ -119,10 +119,10 @@ def _findings(reading: Reading, ledger: Ledger, digests: Digests, rules: Sequenc
         yield from digests.check(row, digest)
         yield from _look_at(row, ledger, asked)
     yield from _forgotten(ledger)
-    yield from _folded(reading.folded(), ledger)
+    yield from _folded(reading.folded_rows(), ledger)
     begun = ledger.seen_threads
     for seq, thread in ledger.children.items():
-        if ledger.is_pending(seq) and thread in begun and not ledger.goes_on(thread):
+        if ledger.is_pending(seq) and thread in begun and not ledger.is_tree_busy(thread):
             yield seq, "forsaken", f"{thread} has not ended, and nothing goes on in it"
 
 
@@ -135,13 +135,13 @@ def _look_at(row: Stored, ledger: Ledger, asked: Mapping[str, Sequence[Rule]]) -
         by = mark_of(str(row[4]))
         if by:
             ledger.blank[seq] = by
-        ledger.stands(seq, str(thread), str(kind), seqs_in(closes) or ())
+        ledger.add_row(seq, str(thread), str(kind), seqs_in(closes) or ())
         return
     for rule in asked[entry.kind]:
         for named, text in rule.check(ledger, entry):
             yield named, rule.name, text
-    ledger.stands(seq, thread, kind, entry.closes)
-    ledger.fold(entry)
+    ledger.add_row(seq, thread, kind, entry.closes)
+    ledger.fold_entry(entry)
 
 
 def _forgotten(ledger: Ledger) -> Findings:

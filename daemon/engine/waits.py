@@ -85,8 +85,8 @@ class Waits:
         self._clock = clock
         self._reminder = reminder
         self._fits = fits
-        self._inputs = frozenset(journal.kinds.names([Input]))
-        self._waitings = frozenset(journal.kinds.names([Waiting]))
+        self._inputs = frozenset(journal.kinds.kind_names([Input]))
+        self._waitings = frozenset(journal.kinds.kind_names([Waiting]))
         self._one = asyncio.Lock()
         self._read_upto: int | None = None
         """The seq up to which the journal is known; None: nothing of it."""
@@ -103,7 +103,7 @@ class Waits:
         self._places = defaultdict[Place, set[int]](set)
         """The waits that wait for an entry in a place."""
 
-    async def look(self) -> list[str]:
+    async def end_finished_waits(self) -> list[str]:
         """End every wait that is over; returns the threads for which something has come."""
         async with self._one:
             if self._read_upto is None:
@@ -123,28 +123,28 @@ class Waits:
 
     async def _read_all(self) -> int:
         """All that wait are read, a few at a time; returns the seq up to which they are known."""
-        upto = self._journal.last()
+        upto = self._journal.last_seq_of_all()
         waiting = self._journal.pending_seqs(Waiting)
-        right = {entry.cause: entry.event.right for entry in self._journal.kind(ClockSet)}
+        right = {entry.cause: entry.event.right for entry in self._journal.entries_of_kind(ClockSet)}
         for some in chunks(waiting, SOME):
             for entry in self._sound(some):
                 self._add(entry)
                 if entry.seq in right:
-                    self._set_right(entry.seq, right[entry.seq])
+                    self._correct_due_time(entry.seq, right[entry.seq])
             await asyncio.sleep(0)
         return upto
 
     def _read_on(self, upto: int) -> int:
         """What is new is read; returns the seq up to which all is known."""
-        heads = self._journal.heads(upto)
+        heads = self._journal.heads_since(upto)
         while heads:
             for head in heads:
-                self._take(head)
+                self._apply_entry(head)
             upto = heads[-1].seq
-            heads = self._journal.heads(upto)
+            heads = self._journal.heads_since(upto)
         return upto
 
-    def _take(self, new: Head) -> None:
+    def _apply_entry(self, new: Head) -> None:
         """What this entry changes, and which waits it may have ended. May be done twice."""
         if new.kind in self._inputs:
             self._came[new.thread] = None
@@ -173,7 +173,7 @@ class Waits:
             self._touched.add(seq)
         self._look_when_due(seq)
 
-    def _set_right(self, seq: int, right: float) -> None:
+    def _correct_due_time(self, seq: int, right: float) -> None:
         """The clock was ahead when this was set: it lasts as long as it was to, from when it was right."""
         known = self._known[seq]
         if known.due is not None:
@@ -202,12 +202,12 @@ class Waits:
     def _sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """These entries; a damaged one stands in no other's way."""
         try:
-            return self._journal.sound(seqs)
+            return self._journal.readable_entries(seqs)
         except JournalDamaged:
             found = list[Entry[Any]]()
             for seq in seqs:
                 with suppress(JournalDamaged):
-                    found += self._journal.sound([seq])
+                    found += self._journal.readable_entries([seq])
             return found
 
     # What is over
@@ -234,7 +234,7 @@ class Waits:
             return
         if known.at > now and known.due is not None:
             await self._ask_when_right(seq, known, now)
-        upto = self._journal.last()
+        upto = self._journal.last_seq_of_all()
         missing = list[int]()
         if known.closed:
             missing = self._journal.still_pending(known.closed)
@@ -277,14 +277,14 @@ class Waits:
     async def _ask_when_right(self, seq: int, known: Known, now: float) -> None:
         """One that was set while the clock was ahead lasts from when it was right again: from the first entry
         after it that is not of the future. It is written down, so that it lasts no longer in another life."""
-        [waiting] = self._journal.many([seq])
-        right = self._journal.first_after(seq, now)
+        [waiting] = self._journal.entries_at([seq])
+        right = self._journal.first_time_after(seq, now)
         if right is None:
             right = now
         event = ClockSet(ahead=waiting.at, right=right)
         key = part(waiting.key, "clock")
         found, _ = await self._journal.append(waiting.thread, event, key=key, cause=seq)
-        self._set_right(seq, found.event.right)
+        self._correct_due_time(seq, found.event.right)
 
     def _matched(self, seq: int, known: Known, upto: int) -> tuple[int, ...]:
         """What has matched so far: what was looked through before is not looked through again.
@@ -305,16 +305,16 @@ class Waits:
         return known.matched
 
     def _new_matches(self, match: Match, after: int, upto: int) -> list[int]:
-        kinds = [kind for kind in map(self._journal.kinds.named, match.kinds) if kind]
+        kinds = [kind for kind in map(self._journal.kinds.class_of_kind, match.kinds) if kind]
         if not kinds:
             return []
         found: Sequence[Entry[Any]]
         if match.anywhere:
-            found = self._journal.kind(*kinds, since=after)
+            found = self._journal.entries_of_kind(*kinds, since=after)
         elif match.tree:
-            found = self._journal.tree(match.thread, *kinds, since=after)
+            found = self._journal.tree_entries(match.thread, *kinds, since=after)
         else:
-            found = self._journal.of(match.thread, *kinds, since=after)
+            found = self._journal.thread_entries(match.thread, *kinds, since=after)
         fitting = [entry for entry in found if entry.seq <= upto and _fits(match, entry)]
         if match.about is None:
             return seqs_of(fitting)

@@ -64,7 +64,7 @@ class Worker:
             self._clock,
             self._program,
             life=self._suspects.life,
-            succeeded=self.succeeded,
+            succeeded=self.note_success,
             changed=self._changed.set,
             replays_always=self._replays_always,
         )
@@ -86,7 +86,7 @@ class Worker:
         await asyncio.gather(*late, return_exceptions=True)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Is any thread at work, and not only waiting in the middle of a turn?"""
         return any(not self.is_asleep(thread) for thread in self._busy)
 
@@ -95,7 +95,7 @@ class Worker:
         """The seq of the entry that this life began with."""
         return self._suspects.life
 
-    def lost(self, thread: str) -> bool:
+    def has_lost(self, thread: str) -> bool:
         """Has another worker taken over this thread?"""
         return thread in self._lost
 
@@ -107,24 +107,24 @@ class Worker:
         else:
             self._start(thread)
 
-    def succeeded(self, subject: str = "") -> None:
+    def note_success(self, subject: str = "") -> None:
         """This was reached just now: of those that wait for it, or for anything at all, a few try again."""
         waiting = [one for one in self._turns.running.values() if one.outages.may_end(subject)]
         for execution in waiting[:FEW]:
             execution.outages.try_now()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Until nothing is left to do now: all that is pending waits for an input, or for a time."""
         while True:
             self._changed.clear()
             await self.sweep()
-            if not self.busy:
+            if not self.is_busy:
                 return
             await self._changed.wait()
 
     async def sweep(self) -> None:
         """End the waits that are over, and wake every thread that has something to take up."""
-        await self._waits.look()
+        await self._waits.end_finished_waits()
         for thread in self._journal.busy_threads():
             if thread in self._busy:
                 self._notice(thread)
@@ -135,7 +135,7 @@ class Worker:
         while True:
             await self._guarded(self.sweep(), "The sweep")
             await self._clock.sleep(SWEEP)
-            await self._guarded(self._suspects.lived(SWEEP), "How long it lives")
+            await self._guarded(self._suspects.record_lifetime(SWEEP), "How long it lives")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Do this; when it fails, the next sweep tries it again."""
@@ -143,7 +143,7 @@ class Worker:
             await work
         except JournalError as error:
             level = logging.INFO  # the journal said why
-            if self._journal.well:
+            if self._journal.is_well:
                 level = logging.WARNING
             log.log(level, "%s waits for the journal. %s", name, error)
         except Exception:  # the task boundary
@@ -162,8 +162,8 @@ class Worker:
 
     async def _take_turns(self, thread: str) -> None:
         try:
-            while not self._closing and self._may_turn(thread) and await self._turns.take(thread):
-                for other in await self._waits.look():
+            while not self._closing and self._may_turn(thread) and await self._turns.take_turn(thread):
+                for other in await self._waits.end_finished_waits():
                     if other in self._busy:
                         self._notice(other)
                     elif other not in self._lost:
@@ -179,13 +179,13 @@ class Worker:
         try:
             if rest(self._journal, thread, self._clock.now()):
                 return False
-            return self._suspects.may_turn(thread, self.is_asleep)
+            return self._suspects.may_take_turn(thread, self.is_asleep)
         except JournalDamaged:  # the journal said so
             return False
 
     def _notice(self, thread: str) -> None:
         with suppress(JournalError):  # the next sweep sees it
-            self._turns.notice(thread)
+            self._turns.notice_input(thread)
 
     def is_asleep(self, thread: str) -> bool:
         """Does it wait in the middle of a turn, and do nothing?"""

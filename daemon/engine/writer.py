@@ -116,7 +116,7 @@ class Writer:
         self._waiting.put(append)
         return append.done
 
-    def perform(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
+    def run_job(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
         """Do this on the tables after all that was submitted so far; fails with JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
@@ -181,14 +181,14 @@ class Writer:
         except (sqlite3.Error, OverflowError) as error:
             self._store.rollback()
             if len(batch) == 1:
-                self._ill(error)
+                self._report_fault(error)
                 return [JournalError(f"The journal could not be written ({error}).")]
             alone = list[Result]()
             for append in batch:
                 alone += self.commit([append])
             return alone
         if any(isinstance(result, Written) for result in results):  # what was only refused wrote nothing
-            self._well()
+            self._report_recovery()
         return results
 
     def _insert(self, append: Append) -> Result:
@@ -216,13 +216,13 @@ class Writer:
             return Conflict(row.key)
         return Written(seq=seq, row=row)
 
-    def _ill(self, reason: BaseException) -> None:
+    def _report_fault(self, reason: BaseException) -> None:
         """An owner reads it once, and not once a second."""
         level = logging.DEBUG if self.failing else logging.ERROR
         self.failing = True
         log.log(level, "The journal could not be written (%s): nothing is acked until it can be.", reason)
 
-    def _well(self) -> None:
+    def _report_recovery(self) -> None:
         if self.failing:
             log.warning("The journal can be written again.")
         self.failing = False

@@ -76,7 +76,7 @@ class AgentLog(Projection):
 
     kinds = (Ticked, CommandRan, InnerBegan)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.lines = deque[Line](maxlen=MOST)
         self.thoughts = deque[Line](maxlen=MOST)
         """The ticks in which the model answered, in order."""
@@ -97,7 +97,7 @@ class AgentLog(Projection):
         """Messages that it wanted sent on that day."""
         self._paid = Paid()
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         if entry.at // DAY != self._day:
             self._day = entry.at // DAY
             self._messages = 0
@@ -153,7 +153,7 @@ class AgentLog(Projection):
         setting = Setting(value=value, view=entry.event.view, wrote=entry.seq)
         self.settings = replace(self.settings, **{name: setting})
 
-    def spent(self, now: float, before: int) -> float:
+    def cost_today(self, now: float, before: int) -> float:
         """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
         counts it, with comparisons and branches.
         """
@@ -161,7 +161,7 @@ class AgentLog(Projection):
         if began != self._paid.midnight or before <= self._paid.upto:
             self._paid = Paid(midnight=began)
         paid = self._paid
-        for one in self.journal.kind(ModelCall, since=paid.upto, at=began):
+        for one in self.journal.entries_of_kind(ModelCall, since=paid.upto, at=began):
             if one.seq >= before:
                 break
             paid.upto = one.seq
@@ -183,7 +183,7 @@ class AgentLog(Projection):
             return NOTHING
         return self.thoughts[-1]
 
-    def fruitless(self) -> int:
+    def count_fruitless(self) -> int:
         """How many ticks in a row have left nothing new."""
         count = 0
         for line in reversed(self.thoughts):

@@ -71,7 +71,7 @@ class Contexts:
     """May what was written in this view be shown in this tick?"""
 
     def __post_init__(self) -> None:
-        self.knows = self.state.views.knowing(self.now.view, self.now.tick)
+        self.knows = self.state.views.make_check(self.now.view, self.now.tick)
 
     def regions(self) -> Mapping[str, str]:
         """Each by its name, framed and numbered as in the seed."""
@@ -97,7 +97,7 @@ class Contexts:
         """The notes that came since the tick before this one began."""
         return self.state.notes.new_since(self.state.log.last.tick.tick)
 
-    def news(self) -> bool:
+    def has_news(self) -> bool:
         """Return True if anything happened since the tick before this one began.
 
         That is: a note came, a process ended, or it is known what became of a message.
@@ -107,7 +107,7 @@ class Contexts:
         last = self.state.log.last.tick.tick
         return any(process.ended_by > last for process in self.state.processes.all())
 
-    def previous(self) -> str:
+    def previous_answer(self) -> str:
         """Its answer directly before this tick; empty where there is none that may be known here."""
         last = self.state.log.last
         if not last.tick.answer or not self.knows(last.tick.view, last.seq):
@@ -229,7 +229,7 @@ class Contexts:
             hidden = sum(notes.counts().values()) - len(shown)
             lines.append(f"not shown: {hidden}")
         else:
-            listed = notes.listed()
+            listed = notes.list_open()
             lines += [f"note {id}, {priority}" for id, priority in listed.ids]
             if listed.more:
                 lines.append(f"older ones: {listed.more}")
@@ -272,7 +272,7 @@ class Contexts:
             f"filter: {self._told(settings.filter)}",
             f"own replies in sight: {self._told(settings.responses)}",
             f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
-            f"spent today: ${self.state.log.spent(now.at, now.tick):.2f} of ${now.limits.usd:.2f}",
+            f"spent today: ${self.state.log.cost_today(now.at, now.tick):.2f} of ${now.limits.usd:.2f}",
             f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
             *self._reads_dms(),
             f"programs: {'; '.join(now.programs) or 'none'}",

@@ -27,28 +27,28 @@ class Kept:
         self._places = places
         self._records = records
 
-    async def about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
         """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
         found = await self._records.about(names, thread)
         return [self._known(one) for one in found]
 
     async def versions(self, seq: int) -> Sequence[int]:
         """All entries in which the record stands whose text this one holds; none: it holds none."""
-        entry = self._journal.at(seq)
+        entry = self._journal.entry(seq)
         ran = entry.event
         if not isinstance(ran, CommandRan):
             return ()
         first = seq
         if ran.name.endswith(CHANGE):
             first = int(ran.args.get("id", seq))
-        later = self._journal.kind(CommandRan, since=first)
+        later = self._journal.entries_of_kind(CommandRan, since=first)
         return [first, *[one.seq for one in later if _changes(one.event, first)]]
 
     def _known(self, record: Record) -> KnownNote:
         audience = "public"
-        channel = self._places.of(record.view)
+        channel = self._places.channel_of(record.view)
         if channel:
-            audience = channel.before(ALWAYS).audience
+            audience = channel.audience_before(ALWAYS).audience
         return KnownNote(
             seq=record.wrote,
             first=record.id,
@@ -72,7 +72,7 @@ def shared(records: Records) -> BringShared:
 
     async def brought(ids: Sequence[int]) -> Sequence[Shared]:
         await records.update()
-        may_go = [one for one in records.everywhere(ids) if one.family != LINKS]
+        may_go = [one for one in records.records_in_all_views(ids) if one.family != LINKS]
         return [Shared(id=one.id, text=words(one), view=one.view, wrote=one.wrote) for one in may_go]
 
     return brought

@@ -45,7 +45,7 @@ class Neighbours:
         """The seq up to which the day is counted."""
         self._count = 0
 
-    def enough(self, team: str, channel: str, root: str) -> bool:
+    def has_reached_limit(self, team: str, channel: str, root: str) -> bool:
         """Is no bot to be answered any more in the thread of this root? Not where nobody can count them."""
         try:
             return self.today() >= self.daily or self.hops(team, channel, root) >= HOPS
@@ -58,7 +58,7 @@ class Neighbours:
         if began != self._midnight:
             self._midnight, self._upto, self._count = began, 0, 0
         found: list[Entry[Message | CommandRan]]
-        found = self._journal.kind(Message, CommandRan, since=self._upto, at=began)
+        found = self._journal.entries_of_kind(Message, CommandRan, since=self._upto, at=began)
         for entry in found:
             self._upto = entry.seq
             if entry.at < began + DAY and _is_mesh(entry.event):
@@ -71,12 +71,14 @@ class Neighbours:
         In Slack's order: what was said before the soul came is written down later.
         """
         hops = 0
-        if self._places.said_unasked(team, channel, root):
+        if self._places.find_unprompted(team, channel, root):
             hops = 1
         opened = self._journal.get(thread_key(team, channel, root))
         if opened is None:
             return hops
-        found: list[Entry[Any]] = self._journal.of(opened.thread, Message, Heard, StopAsked, Press, Spoken)
+        found: list[Entry[Any]] = self._journal.thread_entries(
+            opened.thread, Message, Heard, StopAsked, Press, Spoken
+        )
         speeches = set[int | None]()
         said_here = [entry for entry in found if not is_context(entry.key)]
         for entry in sorted(said_here, key=_said_at):

@@ -81,7 +81,7 @@ class Notes(Projection):
         super().__init__(journal)
         self._call = call
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._notes: dict[int, Note] = {}
         self._also: dict[int, int] = {}
         """A later entry of the same message, and the note that it is."""
@@ -105,7 +105,7 @@ class Notes(Projection):
         """How many are open (unread, not hidden, not answered) of each priority, the highest first."""
         return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
 
-    def listed(self, most: int = MOST) -> Listed:
+    def list_open(self, most: int = MOST) -> Listed:
         """The open notes: of the highest priority first, and of each the newest ones."""
         ids = list[tuple[int, Priority]]()
         for priority in reversed(PRIORITIES):
@@ -136,7 +136,7 @@ class Notes(Projection):
             wanted = Filter.of(about)
         except ValueError:
             return False
-        opened = self.journal.latest(entry.thread, Opened)
+        opened = self.journal.latest_of_kind(entry.thread, Opened)
         where = ""
         if opened:
             where = opened.event.where
@@ -157,7 +157,7 @@ class Notes(Projection):
 
         Whether it may be known now is for whoever asks to see to; of its tags only those are told.
         """
-        entry = self.journal.at(note.said)
+        entry = self.journal.entry(note.said)
         place = self._place(note.thread)
         on = None
         if isinstance(entry.event, Reacted):
@@ -189,16 +189,16 @@ class Notes(Projection):
 
     # How it is folded
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         match entry.event:
             case Opened(team=team, channel=channel, where=where, place=name):
                 self._places[entry.thread] = _Place(sys.intern(f"{team}:{channel}"), where, sys.intern(name))
             case Message() | Heard() | Noticed() | Reacted() | InnerMessage() if not entry.forgotten:
                 self._take_words(entry)
             case StopAsked():
-                self._taken.stop(entry)
+                self._taken.mark_stopped(entry)
             case TurnBegan():
-                self._taken.begin(entry)
+                self._taken.begin_turn(entry)
             case TurnEnded():
                 self._end(entry)
             case CommandRan(ok=True, taken_from=""):
@@ -225,7 +225,7 @@ class Notes(Projection):
         if later > version:  # its change came first
             if said == GONE:
                 return
-            note = _reworded(note, self.journal.at(said))
+            note = _reworded(note, self.journal.entry(said))
         known = self._known(message)
         if known is None:
             self._messages[message] = note.id
@@ -257,12 +257,12 @@ class Notes(Projection):
         if said == GONE:
             self._remove(note)
         else:
-            self._set(_reworded(note, self.journal.at(said)))
+            self._set(_reworded(note, self.journal.entry(said)))
 
     def _end(self, ended: Entry[TurnEnded]) -> None:
         """A turn has ended: what it took up is answered, or could not be; or it goes on later."""
         notes = [note.id for note in map(self.get, ended.closes) if note]
-        for id in self._taken.end(ended, notes):
+        for id in self._taken.end_turn(ended, notes):
             self._settle(id, ended.event.outcome)
 
     def _settle(self, id: int, outcome: str) -> None:

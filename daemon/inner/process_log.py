@@ -72,13 +72,13 @@ class ProcessLog(Projection):
         """Those that were dealt with, too."""
         return [*self._all.values()]
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._all: dict[int, Process] = {}
         self._unplaced: dict[str, list[int]] = {}
         """Branches whose view is not known yet, by the execution that began them."""
         self._failed: dict[int, Entry[CommandRan]] = {}
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         match entry.event:
             case ProcessStarted() as started:
                 self._all[entry.seq] = Process(

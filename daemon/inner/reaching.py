@@ -36,13 +36,13 @@ SEND = "message.send"
 class Doors(Protocol):
     """Where the soul may speak unasked, in Slack. All but `look` and `name` raise SpeechFailed."""
 
-    async def direct(self, person: str) -> str:
+    async def open_dm(self, person: str) -> str:
         """The thread of what is said to them unasked; empty where there can be none."""
 
-    async def top(self, channel: str) -> str:
+    async def channel_thread(self, channel: str) -> str:
         """The thread of what is said unasked in a channel; empty where there can be none."""
 
-    async def look(self, thread: str) -> None:
+    async def record_readers(self, thread: str) -> None:
         """It is in the journal afterwards who can read this conversation now."""
 
     async def are_in(self, channel: str, user: str) -> bool:
@@ -72,7 +72,7 @@ class Addresses(Projection):
 
     kinds: ClassVar[tuple[type[Event], ...]] = (Opened, Message, Heard, Noticed)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.people: dict[str, str] = {}
         self.bots: dict[str, str] = {}
         self.channels: dict[str, str] = {}
@@ -84,7 +84,7 @@ class Addresses(Projection):
         """By person: where they spoke, a thread of each channel."""
         self._channel_of: dict[str, str] = {}
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, Opened):
             channel = entry.event.channel
             self._channel_of[entry.thread] = channel
@@ -128,24 +128,24 @@ class Reach:
             return await self._conversation(to)
         channel = self._channel(known, to)
         if channel:
-            return await self._doors.top(channel)
+            return await self._doors.channel_thread(channel)
         person = _id_in(PERSON, to) or _only(known.people, to.removeprefix("@"))
         if not person or person in known.bots or person in self._neighbours:
             return ""
-        return await self._doors.direct(person)
+        return await self._doors.open_dm(person)
 
     async def _conversation(self, thread: str) -> str:
-        opened = self._journal.latest(thread, Opened)
+        opened = self._journal.latest_of_kind(thread, Opened)
         if opened is None or opened.event.where == "terminal" or "." in thread:
             return ""
-        await self._doors.look(thread)
+        await self._doors.record_readers(thread)
         return thread
 
     async def direct(self, person: str) -> str:
         """The thread of what is said to this person unasked; empty where there can be none."""
-        return await self._doors.direct(person)
+        return await self._doors.open_dm(person)
 
-    async def meeting(self, to: str) -> str:
+    async def shared_channel_thread(self, to: str) -> str:
         """The thread at the top of a channel in which both are: the one that `to` names, or else any; empty
         where there is none."""
         neighbour = await self.neighbour(to)
@@ -158,7 +158,7 @@ class Reach:
             channels = [self._channel(known, named)]
         for channel in list(dict.fromkeys(channels))[:MOST_ASKED]:
             if channel and await self._doors.are_in(channel, neighbour):
-                return await self._doors.top(channel)
+                return await self._doors.channel_thread(channel)
         return ""
 
     async def neighbour(self, to: str) -> str:
@@ -175,11 +175,11 @@ class Reach:
             names[bot] = known.bots.get(bot) or await self._doors.name(bot)
         return _only(names, called.removeprefix("@"))
 
-    async def known(self, views: Views, view: str) -> str:
+    async def recipients_in_words(self, views: Views, view: str) -> str:
         """Whom and what one can address, for a sentence: places that may be known in this view, and those who
         spoke there."""
         known = await self._known()
-        knows = views.knowing(view)
+        knows = views.make_check(view)
         places = {name for id, name in known.channels.items() if knows(known.threads[id])}
         people = set[str]()
         for id, name in known.people.items():
@@ -190,9 +190,9 @@ class Reach:
             f"{_for_example(people)}, or a channel by name or id{_for_example(places)}"
         )
 
-    async def called(self, thread: str) -> str:
+    async def place_in_words(self, thread: str) -> str:
         """Where it is, for a sentence: "#general", "a direct message with Bob"."""
-        opened = self._journal.latest(thread, Opened)
+        opened = self._journal.latest_of_kind(thread, Opened)
         assert opened
         if opened.event.where != "dm":
             return opened.event.place
@@ -203,7 +203,7 @@ class Reach:
 
     def person(self, thread: str) -> str:
         """Whose DM it is; empty where it is none."""
-        opened = self._journal.latest(thread, Opened)
+        opened = self._journal.latest_of_kind(thread, Opened)
         if opened is None or opened.event.where != "dm":
             return ""
         return opened.event.user
@@ -212,16 +212,16 @@ class Reach:
         """Would it call a neighbour?"""
         return any(f"<@{bot}" in text for bot in self._neighbours)
 
-    def was_wanted(self, thread: str, text: str) -> bool:
+    def was_already_requested(self, thread: str, text: str) -> bool:
         """Was the same to be said there before, but for blanks and case?"""
-        wanted: list[Entry[ToSay]] = self._journal.kind(ToSay)
+        wanted: list[Entry[ToSay]] = self._journal.entries_of_kind(ToSay)
         plain = _plain(text)
         return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
 
     def sent_today(self) -> int:
         """How many messages the inner life has sent in this UTC day."""
         today = midnight(self._clock.now())
-        found: list[Entry[CommandRan]] = self._journal.kind(CommandRan, at=today)
+        found: list[Entry[CommandRan]] = self._journal.entries_of_kind(CommandRan, at=today)
         sent = 0
         for entry in found:
             ran = entry.event

@@ -56,16 +56,16 @@ class Records(Projection):
 
     def get(self, number: int, view: str) -> Record | None:
         """The record of this id, if it may be known in this view."""
-        found = self.those([number], view)
+        found = self.records_of_ids([number], view)
         if not found:
             return None
         return found[0]
 
-    def those(self, numbers: Iterable[int], view: str) -> Sequence[Record]:
+    def records_of_ids(self, numbers: Iterable[int], view: str) -> Sequence[Record]:
         """Those of these records that may be known in this view, each once, in the order given."""
         return self._those(numbers, self._knows(view))
 
-    def everywhere(self, numbers: Iterable[int]) -> Sequence[Record]:
+    def records_in_all_views(self, numbers: Iterable[int]) -> Sequence[Record]:
         """These records, whoever may know them."""
         return self._those(numbers, anywhere)
 
@@ -99,7 +99,7 @@ class Records(Projection):
             known = self.concept_named(said, view, before)
             if known is not None or not said.isdecimal():
                 return known
-        knows = self._views.knowing(view, before or self._as_of)
+        knows = self._views.make_check(view, before or self._as_of)
         concept = self._records[CONCEPTS].get(int(said))
         if concept is None or not self._seen_by(concept, knows):
             return None
@@ -107,14 +107,14 @@ class Records(Projection):
 
     def concept_named(self, name: str, view: str, before: int = 0) -> int | None:
         """The same by its name alone: the oldest, as there are two where channels were opened since."""
-        knows = self._views.knowing(view, before or self._as_of)
+        knows = self._views.make_check(view, before or self._as_of)
         concepts = self._records[CONCEPTS]
         same = [concepts[number] for number in self._names.get(_folded(name), ())]
         return min([one.id for one in same if self._seen_by(one, knows)], default=None)
 
     def neighbours(self, concept: int, view: str) -> Sequence[tuple[Record, Record]]:
         """The links of a concept, either way, each with the concept at its other end, oldest first."""
-        links = self.those(sorted(self._links.get(concept, ())), view)
+        links = self.records_of_ids(sorted(self._links.get(concept, ())), view)
         found = list[tuple[Record, Record]]()
         for link in links:
             end = link.source
@@ -150,7 +150,7 @@ class Records(Projection):
             page = records[max(end - PAGE, 0) : end]
             yield from self._shown(reversed(page), knows)
 
-    def far(self, view: str, before: int, most: int) -> Sequence[Record]:
+    def spread_of_older(self, view: str, before: int, most: int) -> Sequence[Record]:
         """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
         knows = self._knows(view)
         old = [record for record in self._known(DIARY, knows) if record.id < before]
@@ -175,16 +175,16 @@ class Records(Projection):
         """What was written where `view` is, or names one of these, and may be known there; oldest first."""
         await self.update()
         numbers = set(await self._words.naming(names))
-        here = {other for other in self._written_in if self._views.together(view, other)}
+        here = {other for other in self._written_in if self._views.are_in_one_channel(view, other)}
         for records in self._records.values():
             for record in records.values():
                 if record.view in here:
                     numbers.add(record.id)
-        return self.those(sorted(numbers), view)
+        return self.records_of_ids(sorted(numbers), view)
 
     # How it is folded
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._records: dict[str, dict[int, Record]] = {family: {} for family in TEXT}
         """By family, without their texts."""
         self._pinned = defaultdict[int, set[str]](set)
@@ -195,7 +195,7 @@ class Records(Projection):
         """The links of a concept."""
         self._written_in: set[str] = set()
 
-    def _take(self, entry: Entry[CommandRan]) -> None:
+    def _fold_entry(self, entry: Entry[CommandRan]) -> None:
         family, verb = change_of(entry.event)
         if verb == "add":
             self._add(family, entry)
@@ -254,7 +254,7 @@ class Records(Projection):
         if verb == "pin":
             self._pinned[record.id].add(view)
         elif verb == "unpin":
-            knows = self._views.knowing(view, entry.seq)
+            knows = self._views.make_check(view, entry.seq)
             self._pinned[record.id] = {there for there in self._pinned[record.id] if not knows(there)}
         elif verb == "delete":
             self._delete(record)
@@ -274,7 +274,7 @@ class Records(Projection):
     # How it is shown
 
     def _knows(self, view: str) -> Knows:
-        return self._views.knowing(view, self._as_of)
+        return self._views.make_check(view, self._as_of)
 
     def _known(self, family: str, knows: Knows) -> Sequence[Record]:
         """Those of a family that may be known, oldest first."""
@@ -305,7 +305,7 @@ class Records(Projection):
     def _shown(self, records: Iterable[Record], knows: Knows) -> Sequence[Record]:
         """Those of them that may be known, with their texts; what was blanked meanwhile has none."""
         seen = [record for record in records if self._seen_by(record, knows)]
-        entries = self.journal.many([record.wrote for record in seen])
+        entries = self.journal.entries_at([record.wrote for record in seen])
         shown = list[Record]()
         for record, written in zip(seen, entries, strict=True):
             text = written.event.args.get(TEXT[record.family])

@@ -90,7 +90,7 @@ def judge(
     """
     if not before:
         return Judged(verdict="new")
-    similarity = profile(now).like(profile(before))
+    similarity = profile(now).similarity_to(profile(before))
     verdict: Verdict = "new"
     if not waits and not news:
         if mark_of(now) == mark_of(before):

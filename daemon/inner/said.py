@@ -15,10 +15,10 @@ class SaidLog(Projection):
 
     kinds = (SaidOut, Ticked)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._new = list[Entry[SaidOut]]()
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, SaidOut):
             self._new.append(entry)
         elif entry.event.answer:  # who did not answer may not have been asked

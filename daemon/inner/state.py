@@ -34,7 +34,7 @@ class State:
         await self.said.update(before)
 
     @property
-    def left(self) -> int:
+    def unread_entries(self) -> int:
         """How many entries of the journal one of them did not look at yet."""
         folds = (self.log, self.notes, self.records, self.processes, self.said)
-        return max(*[fold.left for fold in folds], self.views.left)
+        return max(*[fold.entries_left for fold in folds], self.views.entries_left)

@@ -122,11 +122,11 @@ class Supervisor:
         """Take up what is pending, then all that comes; anew where the journal could not be read."""
         while True:
             try:
-                since = self._journal.last()
-                for started in self._journal.pending(ProcessStarted):
+                since = self._journal.last_seq_of_all()
+                for started in self._journal.pending_entries(ProcessStarted):
                     self._watch(started)
                 self._tidy()
-                async for entries in self._journal.follow(since):
+                async for entries in self._journal.follow_entries(since):
                     for entry in entries:
                         self._take(entry)
             except JournalError as error:
@@ -149,7 +149,7 @@ class Supervisor:
             stop = self._watched[started.seq] = Flag()
             task = self._begin(self._see_through(started, stop), f"process {started.seq}")
             task.add_done_callback(lambda _: self._watched.pop(started.seq))
-        stops = self._journal.of(started.thread, ProcessStop, since=started.seq)
+        stops = self._journal.thread_entries(started.thread, ProcessStop, since=started.seq)
         if any(asked.event.process == started.seq for asked in stops):
             stop.set()
 
@@ -165,9 +165,9 @@ class Supervisor:
             self._again = False
             with suppress(JournalError, OSError):  # then later
                 await self._log.update()
-                pending = seqs_of(self._journal.pending(ProcessStarted))
+                pending = seqs_of(self._journal.pending_entries(ProcessStarted))
                 known = {one.id for one in self._log.all() if not one.branch}
-                entries = self._journal.many([*known.union(pending)])
+                entries = self._journal.entries_at([*known.union(pending)])
                 needed = {folder_of(self._home, entry).name for entry in entries}
                 if await asyncio.to_thread(tidy, self._home, needed) and not self._again:
                     return

@@ -27,15 +27,15 @@ class Taken:
         self._stops: set[int] = set()
         """Stops that no turn has taken up."""
 
-    def begin(self, began: Entry[TurnBegan]) -> None:
+    def begin_turn(self, began: Entry[TurnBegan]) -> None:
         """A turn has begun."""
         self._turns[began.seq] = began.event.execution
 
-    def stop(self, asked: Entry[StopAsked]) -> None:
+    def mark_stopped(self, asked: Entry[StopAsked]) -> None:
         """Somebody wants it to stop."""
         self._stops.add(asked.seq)
 
-    def end(self, ended: Entry[TurnEnded], notes: Sequence[int]) -> Sequence[int]:
+    def end_turn(self, ended: Entry[TurnEnded], notes: Sequence[int]) -> Sequence[int]:
         """A turn that took these notes has ended. All the notes that have come to their end with it."""
         execution = ""
         for seq in ended.closes:

@@ -79,12 +79,12 @@ class ModelCall(StepEvent):
     tries: int = 0
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Did the model answer at all?"""
         return self.outcome in ("ok", "cut")
 
     @property
-    def beyond(self) -> Literal["", "day", "never"]:
+    def is_beyond_budget(self) -> Literal["", "day", "never"]:
         """Whether the day's budget did not let it through, or would not let it through on any day."""
         if self.outcome != "over-budget":
             return ""
@@ -93,7 +93,7 @@ class ModelCall(StepEvent):
         return "" if self.failure else "day"
 
     @property
-    def out_of_time(self) -> bool:
+    def ran_out_of_time(self) -> bool:
         """True if it was broken off because the time of its reading was over."""
         return self.failure == OUT_OF_TIME
 
@@ -103,7 +103,7 @@ class ModelCall(StepEvent):
         return self.failure == GAVE_WAY
 
     @property
-    def too_long(self) -> bool:
+    def is_too_long(self) -> bool:
         """Was it refused for its size? As it is, it will be refused again."""
         return self.failure == "too-long"
 
@@ -216,22 +216,22 @@ class Planned(StepEvent):
         return self.title or self.condition
 
     @property
-    def done(self) -> int:
+    def done_count(self) -> int:
         """How many of its steps are done."""
         return sum(state == "done" for _, state in self.steps)
 
     @property
-    def left(self) -> Sequence[str]:
+    def open_steps(self) -> Sequence[str]:
         """Those that are open."""
         return [text for text, state in self.steps if state == "open"]
 
     @property
-    def closed(self) -> Sequence[str]:
+    def closed_steps(self) -> Sequence[str]:
         """The steps that are done or cancelled."""
         return [text for text, state in self.steps if state != "open"]
 
     def line(self) -> str:
-        return f"{self.done}/{len(self.steps)}: {self.heading}"
+        return f"{self.done_count}/{len(self.steps)}: {self.heading}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ class AudienceHistory:
         self.seqs.append(seq)
         self.audiences.append(audience)
 
-    def last(self, before: int) -> tuple[int, str]:
+    def last_before(self, before: int) -> tuple[int, str]:
         """The last entry before a seq that says it, and what it says; 0 where there is none."""
         place = bisect_left(self.seqs, before)
         if not place:
@@ -74,31 +74,31 @@ class ChannelAudiences(PartialProjection):
             self._channels[root] = found
         return self._channels[root]
 
-    async def ready(self, channels: Iterable[ChannelId]) -> None:
+    async def load(self, channels: Iterable[ChannelId]) -> None:
         """Read those that are not at hand, beside the loop where the journal is long."""
         self.fold()
         missing = [channel for channel in dict.fromkeys(channels) if channel not in self._histories]
         if missing:
-            self._histories |= await self._read_apart(dict, partial(_read_on, missing))
+            self._histories |= await self._read_in_thread(dict, partial(_read_on, missing))
 
-    def before(self, channel: ChannelId, seq: int) -> AudienceNoted:
+    def audience_before(self, channel: ChannelId, seq: int) -> AudienceNoted:
         """Who could read it, as was last noted before `seq`."""
         self.fold()
         if channel not in self._histories:
             self._histories |= self._read(dict, partial(_read_on, [channel]))
         history = self._histories[channel]
-        found, audience = history.last(seq)
+        found, audience = history.last_before(seq)
         if seq <= history.since:  # an earlier conversation may say more
-            opened = self.journal.last_below(thread_key(*channel, ""), seq)
+            opened = self.journal.last_entry_under(thread_key(*channel, ""), seq)
             if opened and opened.seq > found:
                 audience = opened.event.audience
         return AudienceNoted(team=channel.team, channel=channel.channel, audience=audience)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._channels: dict[str, ChannelId] = {}
         self._histories: Histories = {}
 
-    def _take(self, entry: Entry[Opened | AudienceNoted]) -> None:
+    def _fold_entry(self, entry: Entry[Opened | AudienceNoted]) -> None:
         said = entry.event
         history = self._histories.get(ChannelId(said.team, said.channel))
         if history:
@@ -119,11 +119,11 @@ def _read_on(
     found: list[tuple[int, ChannelId, str]] = []
     for channel in channels:
         history = histories.setdefault(channel, AudienceHistory())
-        opened = journal.last_below(thread_key(*channel, ""), upto + 1)
+        opened = journal.last_entry_under(thread_key(*channel, ""), upto + 1)
         if opened and opened.seq > since:
             history.since = opened.seq
             found.append((opened.seq, channel, opened.event.audience))
-    for seq, _, _, _, fields in journal.fields([AudienceNoted], NOTED, since=since, upto=upto):
+    for seq, _, _, _, fields in journal.fields_of_kind([AudienceNoted], NOTED, since=since, upto=upto):
         team, name, audience = json.loads(fields)
         if (team, name) in histories:
             found.append((seq, ChannelId(team, name), audience))

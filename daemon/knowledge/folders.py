@@ -104,12 +104,12 @@ class Folders:
 
         `is_new` is asked of one after the other, of two searches at once, too.
         """
-        return await self.ask(partial(self._search, question(query), is_new))
+        return await self.run_in_transaction(partial(self._search, question(query), is_new))
 
     async def unsearched(self, query: str) -> Sequence[str]:
         """Paths of files of which a search sees nothing but the name: those that a word of the query names,
         or all where it is empty."""
-        return await self.ask(partial(self._unsearched, query))
+        return await self.run_in_transaction(partial(self._unsearched, query))
 
     async def load(self, path: str) -> bytes:
         """All of the file that a search names so, or that alone ends so. Raises FileRefused: why not."""
@@ -117,9 +117,9 @@ class Folders:
 
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
         """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
-        return await self.ask(partial(self._read, path, first, most))
+        return await self.run_in_transaction(partial(self._read, path, first, most))
 
-    async def ask(self, do: Callable[[], Found]) -> Found:
+    async def run_in_transaction(self, do: Callable[[], Found]) -> Found:
         """What this comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
 
@@ -154,18 +154,18 @@ class Folders:
             with suppress(FileNotFoundError):  # it may be shown under another name than it has
                 return content(self._folders[called], path)
         ending: list[str] = []
-        for file in self._every():
+        for file in self._refresh_forever():
             if file.path == path:
                 return whole(path, file.folder, file.name)
             if file.path.endswith(f"/{path}"):
                 ending.append(file.path)
         if len(ending) == 1:
             return self._load(ending[0])
-        raise FileRefused(ABSENT.format(path=path, meant=self._meant(path, ending)))
+        raise FileRefused(ABSENT.format(path=path, meant=self._suggest_paths(path, ending)))
 
-    def _meant(self, path: str, ending: Sequence[str]) -> str:
+    def _suggest_paths(self, path: str, ending: Sequence[str]) -> str:
         """Suggest what may have been meant by a path that is none; empty where nothing is alike."""
-        alike = ending or get_close_matches(path, [file.path for file in self._every()], ALIKE)
+        alike = ending or get_close_matches(path, [file.path for file in self._refresh_forever()], ALIKE)
         if not alike:
             return ""
         return MEANT.format(paths=", ".join(alike[:ALIKE]))
@@ -187,7 +187,7 @@ class Folders:
             named.append(BEYOND.format(path=self._left_out))
         return named
 
-    def _every(self) -> Iterator[File]:
+    def _refresh_forever(self) -> Iterator[File]:
         for called, folder in self._folders.items():
             yield from files(folder, called)
 
@@ -229,7 +229,7 @@ class Folders:
 
     def _files(self) -> Iterator[File]:
         size = 0
-        for number, file in enumerate(self._every(), 1):
+        for number, file in enumerate(self._refresh_forever(), 1):
             if not (file.is_large or file.closed):
                 size += file.size
             if number > self._most_files or size > self._most:

@@ -17,24 +17,24 @@ class ForgottenWords(Projection):
     kinds = (ToForget, Forgotten)
     holds_words = False
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._until: dict[str, float] = {}
         self._unsaid = set[str]()
 
-    def until(self, person: str) -> float:
+    def forgotten_until(self, person: str) -> float:
         """Until when this person was forgotten, as Slack dates it; 0 for who was not."""
         self.fold()
         return self._until.get(person, 0.0)
 
-    def unsaid(self) -> frozenset[str]:
+    def forgotten_messages(self) -> frozenset[str]:
         """The ts of all that the soul said and has forgotten."""
         self.fold()
         return frozenset(self._unsaid)
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         wanted = entry.event
         if isinstance(wanted, Forgotten):
-            said = only(Spoken, self.journal.sound(wanted.seqs))
+            said = only(Spoken, self.journal.readable_entries(wanted.seqs))
             self._unsaid.update(one.event.ts for one in said)
         elif not wanted.seqs:
             known = self._until.get(wanted.person, 0.0)
@@ -45,7 +45,7 @@ class ForgottenWords(Projection):
 def confirmed(journal: Reading, asked: Entry[ToForget] | Entry[ToDelete]) -> str:
     """When they confirmed it, as Slack dates it: the clock of this machine may be wrong."""
     ts = f"{asked.at:.6f}"
-    for press in journal.tree(asked.thread, Press):
+    for press in journal.tree_entries(asked.thread, Press):
         if press.seq < asked.seq:
             ts = press.event.ts
     return ts

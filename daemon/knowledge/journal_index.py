@@ -86,7 +86,7 @@ class JournalIndex:
         """The last entry that said, when it was made, that words are erased: none of those is in it."""
 
     def __enter__(self) -> Self:
-        self._thread.submit(self._go_on)
+        self._thread.submit(self._update_parts)
         return self
 
     def __exit__(
@@ -100,55 +100,55 @@ class JournalIndex:
         """What this query comes to. It waits until all that was written by now is in it, but not for ever."""
         for _ in range(ATTEMPTS):
             self.behind = not await self.update()
-            found = await self.ask(partial(self._find, query, values))
+            found = await self.run_in_thread(partial(self._find, query, values))
             if self.behind:
-                self._thread.submit(self._go_on)
+                self._thread.submit(self._update_parts)
             if found is not None:
                 return found
         self.behind = True
         return []
 
-    async def ask(self, do: Callable[[], Found]) -> Found:
+    async def run_in_thread(self, do: Callable[[], Found]) -> Found:
         """Do this in its thread. Whoever waits for it may give up; it goes on."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, do)
 
     async def update(self) -> bool:
         """Take in what was written by now. False: that takes longer than anybody waits, and goes on."""
-        upto = self._journal.last()
+        upto = self._journal.last_seq_of_all()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
-                while not await self.ask(partial(self._advance, upto)):
+                while not await self.run_in_thread(partial(self._advance, upto)):
                     pass
                 return True
         return False
 
     # In its thread
 
-    def _go_on(self) -> None:
+    def _update_parts(self) -> None:
         """Bring it up to date, part by part, so that others come between. What goes wrong with the journal is
         for whoever asks next."""
         if self._closing.is_set():
             return
-        upto = self._journal_reader().last()
+        upto = self._journal_reader().last_seq_of_all()
         if not self._advance(upto):
-            self._thread.submit(self._go_on)
+            self._thread.submit(self._update_parts)
 
     def _advance(self, upto: int) -> bool:
         """Take in some of what was written up to this entry. Is that all of it?"""
         try:
             self._fold(upto)
         except (sqlite3.Error, OSError) as error:
-            self._spoilt(error)
+            self._rebuild_after(error)
             return False
         return self._seen >= upto
 
     def _fold(self, upto: int) -> None:
         journal = self._journal_reader()
-        erased = max(journal.seqs(Erased), default=0)
+        erased = max(journal.seqs_of_kind(Erased), default=0)
         if self._database is None or erased != self._erased:  # words were forgotten, and the file is gone
             self._database = self._opened(erased)
         last = min(upto, self._seen + SPAN)
-        entries = journal.between(self._seen, last, *self._kinds)
+        entries = journal.entries_between(self._seen, last, *self._kinds)
         if entries:
             with self._database:
                 for entry in entries:
@@ -172,11 +172,11 @@ class JournalIndex:
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # the question is wrong
                 raise
-            self._spoilt(error)
+            self._rebuild_after(error)
             return None
 
     def _journal_reader(self) -> Beside:
-        self._reader = self._reader or self._journal.reader()
+        self._reader = self._reader or self._journal.make_background_reader()
         return self._reader
 
     # The file
@@ -223,10 +223,12 @@ class JournalIndex:
             return None
         if (version, before) != (self._version, erased):
             return None
-        there = [digest(as_json(entry)) for entry in self._journal_reader().between(seq - 1, seq, Event)]
+        there = [
+            digest(as_json(entry)) for entry in self._journal_reader().entries_between(seq - 1, seq, Event)
+        ]
         return seq if seq == 0 or there == [last] else None
 
-    def _spoilt(self, error: Exception) -> None:
+    def _rebuild_after(self, error: Exception) -> None:
         """It is made anew: once in its file, then in memory, so that nobody ever waits for the disk."""
         self._leave()
         if self._failed or _is_busy(error):

@@ -97,23 +97,23 @@ class Lineage:
         self.threads = set[str]()
         """Where any of it stands."""
 
-    def take(self, entry: Entry[Any]) -> None:
+    def add_entry(self, entry: Entry[Any]) -> None:
         """The next entry."""
-        self._naming.take(entry)
-        self._note(entry)
+        self._naming.add_entry(entry)
+        self._note_context(entry)
         execution = self._execution(entry.key)
         if entry.seq in self.seqs or self._is_theirs(entry, execution):
-            self._spread(entry, execution)
+            self._mark_forgotten(entry, execution)
         elif execution:
             self._steps[execution].append(entry.seq)
 
-    def _note(self, entry: Entry[Any]) -> None:
+    def _note_context(self, entry: Entry[Any]) -> None:
         """What later entries are understood by."""
         event = entry.event
         person = self._wanted.person
         match event:
             case Text():
-                self._traces.owned(event.text)
+                self._traces.exempt_text(event.text)
             case Opened(where="dm") if event.user == person:
                 self._direct.add(entry.thread)
             case Waiting():
@@ -131,7 +131,7 @@ class Lineage:
             return ""
         return self._execution_of.get(turn[0], turn[0])
 
-    def _spread(self, entry: Entry[Any], execution: str) -> None:
+    def _mark_forgotten(self, entry: Entry[Any], execution: str) -> None:
         """It is to be forgotten, and from here on all that its execution does."""
         self.seqs.add(entry.seq)
         self.threads.add(entry.thread)
@@ -144,7 +144,7 @@ class Lineage:
                 # Whatever it is, it was thought of before it was written down.
                 self.seqs.update(self._steps.pop(execution, ()))
         for text, name, few in _quotable(entry.event):
-            self._traces.add(text, name, few)
+            self._traces.add_text(text, name, few)
 
     def _is_theirs(self, entry: Entry[Any], execution: str) -> bool:
         event = entry.event
@@ -154,7 +154,7 @@ class Lineage:
             return self._is_said(entry)
         if execution in self.executions or self._is_about(entry) or self._is_in_their_dm(entry):
             return True
-        return self._was_made(entry) or self._traces.found_in(_shown(event))
+        return self._derives_from_forgotten(entry) or self._traces.is_quoted_in(_shown(event))
 
     def _is_said(self, entry: Entry[Any]) -> bool:
         """Their own messages and reactions; of others what a button reads that stood under such words."""
@@ -162,10 +162,10 @@ class Lineage:
         if isinstance(event, Press) and self._execution(event.answers) in self.executions:
             return True
         own = event.user == self._wanted.person or self._is_in_their_dm(entry)
-        return own and self._counts(entry)
+        return own and self._is_in_scope(entry)
 
     def _is_in_their_dm(self, entry: Entry[Any]) -> bool:
-        return root_of(entry.thread) in self._direct and self._counts(entry)
+        return root_of(entry.thread) in self._direct and self._is_in_scope(entry)
 
     def _is_about(self, entry: Entry[Any]) -> bool:
         """Is it a note about them that is to be forgotten?"""
@@ -176,25 +176,25 @@ class Lineage:
             return True
         if notes and isinstance(event, NotesShown | ToForget):
             return any(seq in notes for seq in event.seqs)
-        if not self._counts(entry):
+        if not self._is_in_scope(entry):
             return False
         if isinstance(event, PersonLearned | Corrected | NotesShown | ToForget):
             return event.person == person
         if isinstance(event, Remembered):
-            return self._naming.whose(event.about, entry.thread) == person
+            return self._naming.person_named(event.about, entry.thread) == person
         return isinstance(event, Timer) and event.user == person
 
-    def _counts(self, entry: Entry[Any]) -> bool:
+    def _is_in_scope(self, entry: Entry[Any]) -> bool:
         """Does all of theirs count, and did it come before they wanted it to be forgotten?"""
         return not self._wanted.notes and entry.seq <= self._wanted.upto
 
-    def _was_made(self, entry: Entry[Any]) -> bool:
+    def _derives_from_forgotten(self, entry: Entry[Any]) -> bool:
         """Does it name anything that is to be forgotten as what it was made from?"""
         event = entry.event
         if isinstance(event, Woke | Relayed) and self._execution(event.answers) in self.executions:
             return True
         awaited = self._awaits.get(entry.cause or 0, ())
-        named = [seq for _, seq in self._kinds.seqs(event)]
+        named = [seq for _, seq in self._kinds.referenced_seqs(event)]
         return not self.seqs.isdisjoint([entry.cause, *awaited, *named, *_made_from(event)])
 
 

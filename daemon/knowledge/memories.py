@@ -65,7 +65,7 @@ class Memories:
         self._index = index
 
     @property
-    def behind(self) -> bool:
+    def is_behind(self) -> bool:
         """Was what was written last not searched yet, when something was looked up last?"""
         return self._index.behind
 
@@ -88,7 +88,7 @@ class Memories:
         known = self._known(thread)  # while it waited, others may have come
         return [said for channel, said in found if channel in known]
 
-    async def earlier(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
+    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
         """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
         skip = (max(back, 1) - 1) * PAGE
         values = {"thread": thread, "since": since, "most": PAGE, "skip": skip}
@@ -97,22 +97,22 @@ class Memories:
 
     def _known(self, thread: str) -> list[Channel]:
         """The channels of which what was said may be known in this thread."""
-        here = self._places.of(thread)
+        here = self._places.channel_of(thread)
         if here is None:
             return []
-        return self._places.known(here)
+        return self._places.visible_channels(here)
 
     async def _read(self, query: str, values: dict[str, Any]) -> list[tuple[Channel | None, Said]]:
         """What was said, each with the channel where it may be known."""
         rows = await self._index.rows(query, values)
         found = []
         threads = dict(rows)
-        for entry in self._journal.many([*threads]):
+        for entry in self._journal.entries_at([*threads]):
             thread = threads[entry.seq]
             said = _said(entry, self._places.name(thread))
             said = replace(said, text=without_call(said.text, self._call))
             if said.text:  # else it was forgotten since
-                found.append((self._places.of(thread), said))
+                found.append((self._places.channel_of(thread), said))
         return found
 
 
@@ -173,7 +173,7 @@ def _noted(entry: Entry[Any], journal: Reading) -> Entry[Any] | None:
     """What a correction is of, in the end; else the entry itself: there it stands, and may be known. None:
     that is damaged."""
     while isinstance(entry.event, Corrected):
-        corrected = journal.sound([entry.event.of])
+        corrected = journal.readable_entries([entry.event.of])
         if not corrected:
             return None
         [entry] = corrected

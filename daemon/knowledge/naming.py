@@ -24,7 +24,7 @@ class Naming:
         self._spoke = set[tuple[str, str]]()
         self._names: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
-    def take(self, entry: Entry[Any]) -> None:
+    def add_entry(self, entry: Entry[Any]) -> None:
         """The next entry."""
         event = entry.event
         if isinstance(event, Said) and event.name and not entry.forgotten:
@@ -34,7 +34,7 @@ class Naming:
             self._spoke.add((root_of(entry.thread), event.user))
             self._names[event.user][event.name] = None
 
-    def whose(self, name: str, thread: str) -> str:
+    def person_named(self, name: str, thread: str) -> str:
         """The person of this name in this conversation, else the only one of all; empty where unsure."""
         name = name.casefold()
         people = self._here.get((root_of(thread), name)) or self._anywhere.get(name, set())
@@ -47,7 +47,7 @@ class Naming:
         """What they were called whenever they said something."""
         return [*self._names.get(person, ())]
 
-    def spoke(self, person: str, thread: str) -> bool:
+    def has_spoken(self, person: str, thread: str) -> bool:
         """Has this person said anything in this conversation?"""
         return (root_of(thread), person) in self._spoke
 

@@ -74,35 +74,35 @@ class PersonModels(PartialProjection):
         self.places = places
         self._audiences = ChannelAudiences(journal)
 
-    async def ready(self, people: Iterable[str], thread: str = "") -> None:
+    async def load(self, people: Iterable[str], thread: str = "") -> None:
         """Read what is known of these people, and who can read it, as far as it is not at hand: beside the
         loop, where the journal is long."""
         self.fold()
         people = set(people)
         missing = people - self._known.keys()
         if missing:
-            self._known |= await self._read_apart(dict, partial(_read_on, missing))
+            self._known |= await self._read_in_thread(dict, partial(_read_on, missing))
         channels: list[ChannelId] = []
         for person in people:
             channels += self._known[person].chains
         here = self._audiences.channel_of(thread)
         if here:
             channels.append(here)
-        await self._audiences.ready(channels)
+        await self._audiences.load(channels)
 
-    def about(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
+    def known_lines(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
         """What is known about a person and may be known in this thread: this channel's model comes first."""
         here = self._audiences.channel_of(thread)
         if here is None:
             return []
-        mine = self._audiences.before(here, before)
+        mine = self._audiences.audience_before(here, before)
         found: list[tuple[bool, int]] = []
         for channel, chain in self._of(person).chains.items():
             last = _last(chain.seqs, before)
-            if last and may_know(mine, self._audiences.before(channel, before)):
+            if last and may_know(mine, self._audiences.audience_before(channel, before)):
                 found.append((channel == here, last))
         found.sort(reverse=True)
-        entries = self.journal.many([seq for _, seq in found[:MOST]])
+        entries = self.journal.entries_at([seq for _, seq in found[:MOST]])
         texts = [self.own_lines(entry, before) for entry in entries]
         return [text for text in texts if text]
 
@@ -118,14 +118,14 @@ class PersonModels(PartialProjection):
         names.update(name for name, seq in self._of(event.person).names.items() if seq < before)
         return without_others(event.text, names)
 
-    def known(
+    def known_people(
         self, said: Iterable[Entry[Said]], thread: str, before: int = ALWAYS
     ) -> Sequence[tuple[str, str]]:
         """What is known about those who said this, and may be known in this thread: name, and all notes."""
         names = {entry.event.user: entry.event.name for entry in said}
         known = []
         for person, name in names.items():
-            notes = self.about(person, thread, before)
+            notes = self.known_lines(person, thread, before)
             if notes:
                 known.append((name, "\n".join(notes)))
         return known
@@ -134,21 +134,21 @@ class PersonModels(PartialProjection):
         """What was learned about this person, channel by channel. For themselves, who may see all of it."""
         return [*self._of(person).chains.values()]
 
-    def base(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
+    def base_model(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
         seq = _last(self._learned(person, thread), before)
         if not seq:
             return 0, ""
-        return seq, self.own_lines(self.journal.at(seq), before)
+        return seq, self.own_lines(self.journal.entry(seq), before)
 
-    def stands(self, entry: Entry[PersonLearned]) -> bool:
+    def is_current(self, entry: Entry[PersonLearned]) -> bool:
         """Does this model count? Not if another was learned in its channel since the one it was made from.
 
         Such a one is dropped; whoever wrote it may learn again from the newer base.
         """
         return entry.seq in self._learned(entry.event.person, entry.thread)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         """What was learned before counts again where what came after it is forgotten."""
         self._known: dict[str, PersonKnowledge] = {}
 
@@ -166,7 +166,7 @@ class PersonModels(PartialProjection):
             return ()
         return chains[channel].seqs
 
-    def _take(self, entry: Entry[PersonLearned | Corrected]) -> None:
+    def _fold_entry(self, entry: Entry[PersonLearned | Corrected]) -> None:
         known = self._known.get(entry.event.person)
         if known:
             _add(known, entry, self._audiences.channel_of(entry.thread))
@@ -179,7 +179,9 @@ def _read_on(
     channels: dict[str, ChannelId | None] = {}
     for person in people:
         knowledge = known.setdefault(person, PersonKnowledge())
-        found: list[Entry[Any]] = journal.naming(person, PersonLearned, Corrected, since=since, upto=upto)
+        found: list[Entry[Any]] = journal.entries_containing(
+            person, PersonLearned, Corrected, since=since, upto=upto
+        )
         for entry in found:
             root = root_of(entry.thread)
             if root not in channels:

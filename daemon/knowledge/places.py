@@ -56,13 +56,13 @@ class Channel:
             return ""
         return self.audiences[-1]
 
-    def before(self, seq: int) -> AudienceNoted:
+    def audience_before(self, seq: int) -> AudienceNoted:
         """Who could read it, as was last noted before `seq`."""
         last = bisect_left(self.seqs, seq)
         audience = self.audiences[last - 1] if last else ""
         return AudienceNoted(team=self.team, channel=self.channel, audience=audience)
 
-    def opened(self, before: int = ALWAYS) -> int:
+    def last_opened(self, before: int = ALWAYS) -> int:
         """The entry since which others read it, too, who may not read every public channel; 0: none do, or
         they always did."""
         last = bisect_left(self.seqs, before)
@@ -88,13 +88,13 @@ class Places(Projection):
     kinds = (Opened, AudienceNoted)
     holds_words = False
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._channels: dict[tuple[str, str], Channel] = {}
         self._of: dict[str, Channel] = {}
         self._unasked: dict[str, Unasked] = {}
         """By the thread of the channel itself."""
 
-    def of(self, thread: str) -> Channel | None:
+    def channel_of(self, thread: str) -> Channel | None:
         """Where a conversation is; None if it is not in Slack."""
         if not thread:
             return None
@@ -103,37 +103,37 @@ class Places(Projection):
             self.fold()
         return self._of.get(root)
 
-    def has(self, team: str, channel: str) -> bool:
+    def has_channel(self, team: str, channel: str) -> bool:
         """Has the soul ever spoken, or been spoken to, in this channel?"""
         self.fold()
         return (team, channel) in self._channels
 
     def name(self, thread: str) -> str:
         """What it is called in a sentence, where this conversation is; empty if it is not in Slack."""
-        channel = self.of(thread)
+        channel = self.channel_of(thread)
         if channel is None:
             return ""
         return channel.name
 
-    def known(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
+    def visible_channels(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
         """The channels whose content may be known in this one."""
         self.fold()
-        mine = here.before(before)
-        return [there for there in self._channels.values() if may_know(mine, there.before(before))]
+        mine = here.audience_before(before)
+        return [there for there in self._channels.values() if may_know(mine, there.audience_before(before))]
 
-    def said_unasked(self, team: str, channel: str, ts: str) -> int:
+    def find_unprompted(self, team: str, channel: str, ts: str) -> int:
         """The entry of the message of this ts, if the soul said it there unasked, in no thread; 0: it did
         not."""
         top = self.journal.get(thread_key(team, channel, ""))
         if top is None or not ts:
             return 0
         known = self._unasked.setdefault(top.thread, Unasked())
-        for said in self.journal.of(top.thread, Spoken, since=known.upto):
+        for said in self.journal.thread_entries(top.thread, Spoken, since=known.upto):
             known.upto = said.seq
             known.seqs.setdefault(said.event.ts, said.seq)
         return known.seqs.get(ts, 0)
 
-    def _take(self, entry: Entry[Opened | AudienceNoted]) -> None:
+    def _fold_entry(self, entry: Entry[Opened | AudienceNoted]) -> None:
         said = entry.event
         channel = self._channels.get((said.team, said.channel))
         if isinstance(said, Opened):

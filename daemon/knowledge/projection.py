@@ -40,13 +40,13 @@ class Projection:
         self._folding = asyncio.Lock()
         """Held by the one who folds, so that a burst of turns does not do it once each."""
         self._erasures = journal.erasures
-        self._clear()
+        self._reset()
 
     @property
-    def left(self) -> int:
+    def entries_left(self) -> int:
         """How many entries of the journal were not looked at yet."""
-        self._heed(ALWAYS)
-        return self.journal.last() - self._upto
+        self._reset_if_invalid(ALWAYS)
+        return self.journal.last_seq_of_all() - self._upto
 
     async def update(self, before: int = ALWAYS) -> None:
         """Make it what it was when the entry `before` was written; without that, what it is now.
@@ -67,7 +67,7 @@ class Projection:
 
     def _fold(self, last: int) -> None:
         if last > self._upto and not self.journal.has_none(*self.kinds, since=self._upto, upto=last):
-            self._take_all(self._to_fold(self.journal, last))
+            self._fold_entries(self._to_fold(self.journal, last))
         self._upto = max(self._upto, last)
         self._whole = True
 
@@ -76,42 +76,42 @@ class Projection:
         again."""
         erasures = self.journal.erasures
         if last - self._upto > self.far_behind:
-            found = await self.journal.apart(partial(self._to_fold, last=last))
+            found = await self.journal.read_in_background(partial(self._to_fold, last=last))
         else:
             found = self._to_fold(self.journal, last)
         for start in range(0, len(found), PIECE):
             if erasures != self.journal.erasures:
                 return
-            self._take_all(found[start : start + PIECE])
+            self._fold_entries(found[start : start + PIECE])
             await asyncio.sleep(0)
         self._upto = max(self._upto, last)
 
     def _last(self, before: int) -> int:
         """Up to where it can be folded now; it begins anew where it has to."""
-        self._heed(before)
-        return min(self.journal.last(), before - 1)
+        self._reset_if_invalid(before)
+        return min(self.journal.last_seq_of_all(), before - 1)
 
     def _to_fold(self, journal: Reading, last: int) -> Sequence[Any]:
         """What `_take_all` is given: the entries that are to be folded, up to this one."""
-        return journal.seqs(*self.kinds, since=self._upto, upto=last)
+        return journal.seqs_of_kind(*self.kinds, since=self._upto, upto=last)
 
-    def _take_all(self, found: Sequence[Any]) -> None:
-        for entry in self.journal.sound([seq for seq in found if seq > self._upto]):
-            self._take(entry)
+    def _fold_entries(self, found: Sequence[Any]) -> None:
+        for entry in self.journal.readable_entries([seq for seq in found if seq > self._upto]):
+            self._fold_entry(entry)
             self.folded = self._upto = entry.seq
 
-    def _heed(self, before: int) -> None:
+    def _reset_if_invalid(self, before: int) -> None:
         """Begin anew where it is too far, or holds words that were forgotten."""
         forgotten = self.holds_words and self._erasures != self.journal.erasures
         if forgotten or self.folded >= before:
             self.folded = self._upto = 0
             self._erasures = self.journal.erasures
-            self._clear()
+            self._reset()
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         raise NotImplementedError
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         raise NotImplementedError
 
 
@@ -128,7 +128,7 @@ class PartialProjection(Projection):
             self._upto = last
         return last
 
-    async def _read_apart(
+    async def _read_in_thread(
         self, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None]
     ) -> Part:
         """Read a part beside the loop. `add` adds what the journal holds of it after a seq, up to another.
@@ -139,7 +139,7 @@ class PartialProjection(Projection):
         while self._upto > self.far_behind:
             upto = self._upto
             erasures = self.journal.erasures
-            part = await self.journal.apart(partial(_filled, new=new, add=add, upto=upto))
+            part = await self.journal.read_in_background(partial(_filled, new=new, add=add, upto=upto))
             self.fold()
             if erasures == self.journal.erasures:
                 add(part, self.journal, upto, self._upto)

@@ -28,7 +28,7 @@ from daemon.ports import Hold, KnownNote
 class Records(Protocol):
     """What else keeps something about people: the inner life."""
 
-    async def about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
         """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
 
     async def versions(self, seq: int) -> Sequence[int]:
@@ -62,35 +62,36 @@ class Recollections(Projection):
         self._direct = direct
         self._records = records
 
-    async def direct(self, person: str) -> str:
+    async def find_dm(self, person: str) -> str:
         """The conversation in which this person alone is told something. Raises SpeechFailed."""
         return await self._direct(person, _free)
 
-    def is_direct(self, thread: str, person: str) -> bool:
+    def is_dm_with(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
-        opened = self.journal.latest(root_of(thread), Opened)
+        opened = self.journal.latest_of_kind(root_of(thread), Opened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
-    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """Return what is noted about this person, and is shown to them in this DM of theirs.
 
         The oldest comes first, by what a note began with: one that is corrected keeps its place.
         """
-        await self._models.ready([person])
+        await self._models.load([person])
         await self.update()
-        knows = Views(self._places).knowing(thread)
+        knows = Views(self._places).make_check(thread)
         learned = [
-            self._known(chain.seqs, self._places.of(chain.thread)) for chain in self._models.chains(person)
+            self._known(chain.seqs, self._places.channel_of(chain.thread))
+            for chain in self._models.chains(person)
         ]
         notes = [note for note in self._notes if note.person == person and self._is_shown(note, knows)]
-        noted = [self._known(note.versions, self._places.of(note.thread)) for note in notes]
-        recorded = await self._records.about(self._naming.names(person), thread)
+        noted = [self._known(note.versions, self._places.channel_of(note.thread)) for note in notes]
+        recorded = await self._records.notes_about(self._naming.names(person), thread)
         known = [note for note in (*learned, *noted, *recorded) if note.text]
         return sorted(known, key=attrgetter("first"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of the note about this person whose latest is this entry; none: there is none."""
-        await self._models.ready([person])
+        await self._models.load([person])
         await self.update()
         for chain in self._models.chains(person):
             if chain.seqs[-1] == seq:
@@ -102,34 +103,34 @@ class Recollections(Projection):
             return ()
         return tuple(await self._records.versions(seq))
 
-    async def corrected(self, seq: int, person: str) -> int:
+    async def current_seq(self, seq: int, person: str) -> int:
         """Return the entry that holds the note of the entry `seq` now, if only its person changed it since.
 
         Else `seq` itself: what was shown under its number is not what the note says now.
         """
-        await self._models.ready([person])
+        await self._models.load([person])
         await self.update()
         chains = [chain.seqs for chain in self._models.chains(person)]
         chains += [note.versions for note in self._notes if note.person == person]
         for versions in chains:
             if seq in versions:
-                later = self.journal.many(versions[versions.index(seq) + 1 :])
+                later = self.journal.entries_at(versions[versions.index(seq) + 1 :])
                 if later and all(isinstance(entry.event, Corrected) for entry in later):
                     return later[-1].seq
         return seq
 
-    def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
+    def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
-        for one in reversed(self.journal.kind(NotesShown)):
+        for one in reversed(self.journal.entries_of_kind(NotesShown)):
             if one.event.listed and one.event.person == person and one.seq < before:
                 return one
         return None
 
     def _is_shown(self, note: Note, knows: Knows) -> bool:
-        return self._naming.spoke(note.person, note.thread) or knows(note.thread)
+        return self._naming.has_spoken(note.person, note.thread) or knows(note.thread)
 
     def _known(self, versions: Sequence[int], channel: Channel | None) -> KnownNote:
-        entry = self.journal.at(versions[-1])
+        entry = self.journal.entry(versions[-1])
         text = entry.event.text
         if isinstance(entry.event, PersonLearned):
             text = self._models.own_lines(entry)
@@ -140,7 +141,7 @@ class Recollections(Projection):
 
     # Folding
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._naming = Naming()
         self._notes = list[Note]()
         self._of = dict[int, Note]()
@@ -149,14 +150,14 @@ class Recollections(Projection):
         await self._places.update()
         await super().update(before)
 
-    def _take(self, entry: Entry[Any]) -> None:
-        self._naming.take(entry)
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        self._naming.add_entry(entry)
         if entry.forgotten:
             return
         event = entry.event
         match event:
             case Remembered():
-                person = self._naming.whose(event.about, entry.thread)
+                person = self._naming.person_named(event.about, entry.thread)
                 if person:
                     note = Note(person=person, thread=entry.thread)
                     self._notes.append(note)

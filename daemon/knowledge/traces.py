@@ -30,13 +30,13 @@ class Traces:
         self._firsts: defaultdict[int, set[str]] = defaultdict(set)
         self._owners = set[tuple[str, ...]]()
 
-    def owned(self, text: str) -> None:
+    def exempt_text(self, text: str) -> None:
         """The owner wrote this: whoever says it says nothing of anybody."""
         words = _words(text)
         for count in (FEW, MORE):
             self._owners.update(_rows(words, count))
 
-    def add(self, text: str, name: str = "", few: int = FEW) -> None:
+    def add_text(self, text: str, name: str = "", few: int = FEW) -> None:
         """Look for this, too, which somebody of this name said."""
         words = _words(text)
         rows = list(_rows(words, few))
@@ -50,7 +50,7 @@ class Traces:
                 self._rows[len(row)].add(row)
                 self._firsts[len(row)].add(row[0])
 
-    def found_in(self, text: str) -> bool:
+    def is_quoted_in(self, text: str) -> bool:
         """Does any of it stand in this text?"""
         if not self._rows:
             return False

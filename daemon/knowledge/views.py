@@ -38,9 +38,9 @@ class Views:
         await self._places.update()
 
     @property
-    def left(self) -> int:
+    def entries_left(self) -> int:
         """How many entries of the journal were not looked at yet."""
-        return self._places.left
+        return self._places.entries_left
 
     def may_know(self, here: str, there: str, before: int = ALWAYS, wrote: int = ALWAYS) -> bool:
         """Could everyone who reads `here` have read what was written in sight of `there`?
@@ -50,16 +50,16 @@ class Views:
         which it was written. A channel may since have been shared with outsiders: what was written there
         before may rest on public things that they cannot read, and so it stays hidden.
         """
-        return self.knowing(here, before)(there, wrote)
+        return self.make_check(here, before)(there, wrote)
 
-    def knowing(self, here: str, before: int = ALWAYS) -> Knows:
+    def make_check(self, here: str, before: int = ALWAYS) -> Knows:
         """The same for many views: it looks into the journal once, and answers as of `before`."""
         self._places.fold()
         inside = self._audience(here, before)
-        channel = self._places.of(here)
+        channel = self._places.channel_of(here)
         opened = 0
         if channel:
-            opened = channel.opened(before)
+            opened = channel.last_opened(before)
 
         @cache
         def may_know_here(there: str) -> bool:
@@ -75,23 +75,23 @@ class Views:
             return written is not None and may_know(inside, written)
 
         def knows(there: str, wrote: int = ALWAYS) -> bool:
-            if wrote < opened and self.together(here, there):
+            if wrote < opened and self.are_in_one_channel(here, there):
                 return False
             return may_know_here(there)
 
         return knows
 
-    def together(self, here: str, there: str) -> bool:
+    def are_in_one_channel(self, here: str, there: str) -> bool:
         """Are both conversations in one channel, or in one DM?"""
-        channel = self._places.of(here)
-        return channel is not None and channel is self._places.of(there)
+        channel = self._places.channel_of(here)
+        return channel is not None and channel is self._places.channel_of(there)
 
     def place(self, view: str) -> str:
         """What the conversation is called in a sentence; empty where it is none."""
         return self._places.name(view)
 
     def _audience(self, view: str, before: int) -> AudienceNoted | None:
-        channel = self._places.of(view)
+        channel = self._places.channel_of(view)
         if channel is None:
             return None
-        return channel.before(before)
+        return channel.audience_before(before)

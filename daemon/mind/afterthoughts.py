@@ -37,18 +37,20 @@ async def leave(turn: Turn, memory: WorkingMemory, learned: str) -> None:
     if learned.casefold().startswith("yes"):
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
-            await turn.tell("learn", Afterthought(process=LEARNING, params=about))
+            await turn.send_to_self("learn", Afterthought(process=LEARNING, params=about))
     last = overdue(memory.conversation, *_lengths(turn, LONG, WHOLE))
     if last and await turn.claim(f"summed-up:{last}"):
-        await turn.tell("sum-up", Afterthought(process=SUMMARIZING, params={"last": last}))
-    last = overdue(turn.said_in_dm(), *_lengths(turn, DM_LONG, DM_WHOLE))
+        await turn.send_to_self("sum-up", Afterthought(process=SUMMARIZING, params={"last": last}))
+    last = overdue(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
     if last and await turn.claim(f"dm-summed-up:{last}"):
-        await turn.tell("sum-up-dm", Afterthought(process=SUMMARIZING, params={"last": last, "dm": True}))
+        await turn.send_to_self(
+            "sum-up-dm", Afterthought(process=SUMMARIZING, params={"last": last, "dm": True})
+        )
 
 
 def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
     """The same two for the models of this turn: a conversation is summed up before it fills their windows."""
-    most = int(turn.window * FILLED)
+    most = int(turn.window_tokens * FILLED)
     if most >= long:
         return long, whole
     return most, whole * most // long

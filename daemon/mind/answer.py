@@ -56,34 +56,34 @@ class Answer:
         self.remembered = True
         """True if it is remembered as it was written, and not by the messages that said it."""
         self._echo = echo
-        self.too_long = call.event.too_long
+        self.too_long = call.event.is_too_long
         self._private = private
         self._sections = _parsed(call.event.text, self._tags)
         self._json: Mapping[str, str] | None = None
         """What its sections say, where it is written in JSON in place of them."""
         if SAY not in self._sections.text:
-            self._json = json_sections(self._sections.outside)
+            self._json = json_sections(self._sections.text_outside)
 
     @cached_property
-    def gives_away(self) -> bool:
+    def repeats_private_words(self) -> bool:
         """True if it says again what the soul thought earlier, word for word."""
         return self._private is not None and self._private.are_in(self._words)
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """True if the model answered, in words that can be used."""
-        goes_in_circles = self.unfinished and self.call.event.stop_reason == REPEATING
-        return self.call.event.usable and not (goes_in_circles or self.gives_away or self._echo)
+        goes_in_circles = self.is_unfinished and self.call.event.stop_reason == REPEATING
+        return self.call.event.is_usable and not (goes_in_circles or self.repeats_private_words or self._echo)
 
     @property
-    def goes_on(self) -> bool:
+    def continues_after_end(self) -> bool:
         """True if it began again, or had to be closed, after its end."""
         event = self.call.event
-        closed = event.stop_reason == ENDED and self.usable and self._ended(event.text) != event.text
+        closed = event.stop_reason == ENDED and self.is_usable and self._ended(event.text) != event.text
         return closed or self._sections.repeats
 
     @property
-    def unfinished(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Is its dialogue cut, because the whole was too long?"""
         return self.outcome == "cut" and (self._sections.is_open(SAY) or not self._has_dialogue)
 
@@ -99,64 +99,69 @@ class Answer:
     @property
     def _words(self) -> str:
         """All that could be said of it."""
-        if self.untagged:
-            return self._sections.outside
-        return self.heard
+        if self.is_untagged:
+            return self._sections.text_outside
+        return self.received_dialogue
 
     @property
-    def heard(self) -> str:
+    def received_dialogue(self) -> str:
         """The dialogue that came, also of an answer that broke off."""
         return speech_of(self._texts.get(SAY, "")).strip()
 
     @property
-    def said(self) -> str | None:
+    def speakable_dialogue(self) -> str | None:
         """What may be said of it: the dialogue; None where there is no such section, or it ends in a thought.
 
         Where nothing private was asked, what stands in no section is dialogue, too.
         """
         if self.call.event.name in (PLAINLY, PLAIN):
             return self._plainly
-        if not self.usable or not self._has_dialogue or self._sections.muted or self._sections.breaks_off:
+        if (
+            not self.is_usable
+            or not self._has_dialogue
+            or self._sections.ends_in_open_thought
+            or self._sections.may_lack_words
+        ):
             return None
-        if self._texts[SAY].strip() and not self.heard:
+        if self._texts[SAY].strip() and not self.received_dialogue:
             return None  # all that is marked as speech is a thought
-        return self.heard
+        return self.received_dialogue
 
     @property
     def _plainly(self) -> str:
         """The dialogue, or what stands in no section; nothing, where a sentence may lack a part."""
-        if not self.usable or self._sections.breaks_off:
+        if not self.is_usable or self._sections.may_lack_words:
             return ""
         if self._has_dialogue or self._json is not None:
-            return self.heard
-        return self._sections.outside.strip()
+            return self.received_dialogue
+        return self._sections.text_outside.strip()
 
     @property
-    def outside(self) -> str:
+    def text_outside(self) -> str:
         """The text that stands in no section."""
-        return self._sections.outside
+        return self._sections.text_outside
 
     @property
-    def untagged(self) -> bool:
+    def is_untagged(self) -> bool:
         """True if the dialogue alone was asked for, and came without the mark of its section."""
         return self.call.event.name == PLAINLY and not self._has_dialogue
 
     @property
-    def thought(self) -> str:
+    def monologue(self) -> str:
         """The monologue, or what stands in no section: where nothing but a monologue was asked."""
-        return self._texts.get(ASIDE, self._sections.outside).strip()
+        return self._texts.get(ASIDE, self._sections.text_outside).strip()
 
     @property
-    def kept(self) -> str:
+    def remembered_text(self) -> str:
         """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
         if self.call.event.name == MONOLOGUE:
-            return self._tags.wrapped(ASIDE, self.thought)
-        if self.untagged:
+            return self._tags.wrapped(ASIDE, self.monologue)
+        if self.is_untagged:
             return self._tags.wrapped(SAY, self._plainly)
         if self._json is not None:
             return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
         if self._sections.foreign or self._sections.repeats or self._tags.suffix:
-            return self._ended(self._sections.kept)
+            return self._ended(self._sections.own_text)
         return self._ended(self.call.event.text)
 
     def _ended(self, text: str) -> str:
@@ -181,7 +186,7 @@ def _parsed(text: str, tags: SectionTags) -> Sections:
     body = _in_one_block(text)
     within = sections(body, TAGS, PRIVATE, tags)
     is_answer = BEGINS.match(body) or not within.text.keys().isdisjoint(PRIVATE)
-    if SAY in within.text and is_answer and not FENCE_LINE.search(within.outside):
+    if SAY in within.text and is_answer and not FENCE_LINE.search(within.text_outside):
         return within
     return parsed
 
@@ -201,4 +206,4 @@ def speaks(call: Entry[ModelCall]) -> bool:
     """Was what the model answered said, and not only thought?"""
     if call.event.name == DELIBERATE:
         return FINAL in call.event.text
-    return call.event.name in ALOUD and bool(Answer(call).said)
+    return call.event.name in ALOUD and bool(Answer(call).speakable_dialogue)

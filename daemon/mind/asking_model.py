@@ -49,10 +49,12 @@ async def openly(
             seen = situated(turn, memory).with_region("instruction", question)
             if schema is not None:
                 seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
-            async with turn.showing(feeling(turn).status):
-                grown, call = await turn.talk(name, seen, role, None, schema, stop_sequences=ends)
+            async with turn.status_while(feeling(turn).status):
+                grown, call = await turn.call_interruptibly(
+                    name, seen, role, None, schema, stop_sequences=ends
+                )
             memory = memory.with_memory(*grown.heard_since(seen))
-            if call.event.usable:
+            if call.event.is_usable:
                 return memory, call
             match call.event.outcome:
                 case "cancelled":
@@ -92,7 +94,7 @@ async def _quietly(
         return memory, None
     seen = memory.with_region("instruction", question)
     call = await turn.call(name, seen, role, None, schema, stop_sequences=ends)
-    if not call.event.usable or (whole and call.event.outcome != "ok"):
+    if not call.event.is_usable or (whole and call.event.outcome != "ok"):
         return memory, None
     return memory, call
 
@@ -105,22 +107,22 @@ async def stopped(
     What people have read of an earlier answer stays, and the stop is answered with a sentence. Only the first
     step after a stop sees it; what comes after that ends in silence.
     """
-    came = await turn.look()
+    came = await turn.receive_inputs()
     stops = only(StopAsked, came)
-    if not stops and (not heard or await turn.is_overtaken()):
+    if not stops and (not heard or await turn.is_superseded_by_edit()):
         await speech.settle()
         return memory
-    left = await speech.leave(heard, call)
+    left = await speech.leave_as_is(heard, call)
     last = f"{heard} …"
     if left is not None or not heard:
         last = sentence(turn, "stopped")
     ended = ended_by(stops, came)
-    turn.absorb(ended)
-    spoken = await speech.close(last)
+    turn.accept_inputs(ended)
+    spoken = await speech.finish(last)
     await turn.withdraw()
     words = [entry for entry in ended if entry.event.text]
     kept = [*words, *(left or ()), *standing(spoken)]
-    return memory.with_memory(*recall(kept, turn.suffix))
+    return memory.with_memory(*recall(kept, turn.tag_suffix))
 
 
 def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> list[Entry[Said]]:
@@ -145,7 +147,7 @@ async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     if not turn.must_answer:
         return memory
     spoken = await turn.say(sentence(turn, "lost_words"))
-    return memory.with_memory(*recall(standing(spoken), turn.suffix))
+    return memory.with_memory(*recall(standing(spoken), turn.tag_suffix))
 
 
 async def too_much(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
@@ -154,20 +156,20 @@ async def too_much(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     if not turn.must_answer:
         return memory
     spoken = await turn.say(sentence(turn, "too_long"))
-    return memory.with_memory(*recall(standing(spoken), turn.suffix))
+    return memory.with_memory(*recall(standing(spoken), turn.tag_suffix))
 
 
 async def made_short(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """The memory without what was too much for the model, so that the thread can go on: the question, or what
     was said before it, whichever is longer. The journal keeps both."""
     asked = set(seqs_of(turn.answers))
-    before = [one for one in memory.conversation if one.seq is not None and one.seq < turn.number]
+    before = [one for one in memory.conversation if one.seq is not None and one.seq < turn.began_seq]
     earlier = [one for one in before if one.seq not in asked]
     questions = [one for one in memory.conversation if one.seq in asked]
     if earlier and _length(earlier) > _length(questions):
         last = earlier[-1].seq
         assert last is not None
-        await turn.once(ContextCleared(text="", last=last, kept=len(questions)))
+        await turn.record(ContextCleared(text="", last=last, kept=len(questions)))
     return without_question(turn, memory)
 
 

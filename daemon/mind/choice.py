@@ -60,11 +60,11 @@ class Choice:
         return [chosen.name for chosen in self.actions]
 
     @property
-    def ends(self) -> bool:
+    def ends_run(self) -> bool:
         """Is the run to be over then?"""
         return DONE in self.names
 
-    def among(self, names: Sequence[str]) -> Choice:
+    def with_matched_names(self, names: Sequence[str]) -> Choice:
         """The same with the name of each action that is meant, where it is one of these."""
         actions = []
         for chosen in self.actions:
@@ -72,15 +72,15 @@ class Choice:
             actions.append(replace(chosen, name=name))
         return replace(self, actions=tuple(actions))
 
-    def once(self) -> Sequence[Chosen]:
+    def without_repeats(self) -> Sequence[Chosen]:
         """The actions, each once, in order."""
         once = {chosen.identity: chosen for chosen in self.actions if chosen.name != DONE}
         return list(once.values())
 
-    def twice(self) -> Sequence[str]:
+    def repeated_names(self) -> Sequence[str]:
         """The names of those that were chosen more than once."""
         times = Counter(chosen.identity for chosen in self.actions)
-        return [chosen.name for chosen in self.once() if times[chosen.identity] > 1]
+        return [chosen.name for chosen in self.without_repeats() if times[chosen.identity] > 1]
 
 
 def read_choice(reply: str) -> Choice:

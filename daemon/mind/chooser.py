@@ -85,11 +85,11 @@ class Chooser(ABC):
         """Asked before each choice, when it is made, before each action and before DONE."""
         return Meanwhile()
 
-    async def bound(self) -> Bound | None:
+    async def reached_limit(self) -> Bound | None:
         """The limit that stands in the way of another choice, or nothing."""
         return None
 
-    async def goes_on(self, result: ISMResult) -> bool:
+    async def may_continue(self, result: ISMResult) -> bool:
         """The run would end like this: may it go on, for as many rounds again?"""
         return False
 

@@ -18,7 +18,7 @@ DAY = Limited(resets="day", bound="money")
 
 def day_of(call: Entry[ModelCall]) -> Limited:
     """The bound that did not let this call through."""
-    return replace(DAY, final=call.event.beyond == "never")
+    return replace(DAY, final=call.event.is_beyond_budget == "never")
 
 
 async def consent(turn: Turn, limited: Limited) -> Answer:
@@ -61,4 +61,4 @@ async def at_bound(turn: Turn, memory: WorkingMemory, limited: Limited) -> tuple
         answered = await consent(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
     spoken = await turn.say(_told(turn, limited, "limit_for_good"))
-    return memory.with_memory(*recall(spoken, turn.suffix)), False
+    return memory.with_memory(*recall(spoken, turn.tag_suffix)), False

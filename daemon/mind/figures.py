@@ -13,7 +13,7 @@ REHEARSED = "prompts/sentences/trace_rehearsed"
 
 def traced(turn: Turn) -> str:
     """What was done here last, or is done now."""
-    facts = turn.facts()
+    facts = turn.figures_of_turn()
     if facts is None:
         return worded(turn, "prompts/sentences/nothing_traced")
     told = worded(

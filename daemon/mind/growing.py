@@ -43,7 +43,7 @@ class Text:
             self._pieces = ["".join(self._pieces)]
         return "".join(self._pieces)
 
-    def add(self, text: str) -> None:
+    def append(self, text: str) -> None:
         """It goes on so."""
         self._pieces.append(text)
         if self.blank:

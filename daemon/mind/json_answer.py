@@ -169,7 +169,7 @@ def _text_of(value: object) -> str:
     match value:
         case str():
             parsed = sections(value, TAGS, PRIVATE)
-            return parsed.text.get(SAY, parsed.outside)
+            return parsed.text.get(SAY, parsed.text_outside)
         case list():
             return "\n".join(map(_text_of, value))
         case None:

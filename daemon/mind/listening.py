@@ -16,14 +16,14 @@ from daemon.process import Speech, Turn
 
 def note_form(turn: Turn, role: Role, first: Answer, last: Answer) -> None:
     """Note whether a model kept to the form that it was asked for; `last` came after `first`, or is it."""
-    if not first.call.event.usable:
+    if not first.call.event.is_usable:
         return
     if last is first:
-        turn.keeps_form(role, "kept")
-    elif last.said or not last.call.event.usable:
-        turn.keeps_form(role, "again")
+        turn.note_form_kept(role, "kept")
+    elif last.speakable_dialogue or not last.call.event.is_usable:
+        turn.note_form_kept(role, "again")
     else:
-        turn.keeps_form(role, "lost")
+        turn.note_form_kept(role, "lost")
 
 
 class Reader(Protocol):
@@ -33,11 +33,11 @@ class Reader(Protocol):
         """Take the next piece of the answer."""
 
     @property
-    def said(self) -> str:
+    def spoken_so_far(self) -> str:
         """What of it is said so far."""
 
     @property
-    def done(self) -> bool:
+    def is_complete(self) -> bool:
         """True if no more of it is wanted."""
 
 
@@ -81,7 +81,7 @@ class Listening:
         if made:
             hearing = self._hearing(made())
         seen = self.memory.with_region("instruction", question.instruction)
-        grown, call = await self._turn.talk(
+        grown, call = await self._turn.call_interruptibly(
             question.name,
             seen,
             question.role,
@@ -101,12 +101,12 @@ class Listening:
             reader.feed(delta)
             if delta.isspace():
                 return False
-            said = reader.said
+            said = reader.spoken_so_far
             if not said.startswith(shown):
-                await self.speech.hear("")
+                await self.speech.update("")
             shown = said
             if said:  # what is asked once more leaves what stands there until it says something
-                await self.speech.hear(said)
-            return reader.done
+                await self.speech.update(said)
+            return reader.is_complete
 
         return hear

@@ -45,7 +45,7 @@ class Transcript:
         """All of it."""
         return "".join(self._parts)
 
-    def add(self, token: Token) -> None:
+    def append(self, token: Token) -> None:
         """It goes on so."""
         if isinstance(token, Mark):
             if token.kind == "thought":

@@ -74,7 +74,7 @@ class Attempts:
         """The ends of known tags, and of the attempts that were found."""
         self._nearest: dict[str, str] = {}
 
-    def among(self, strangers: Sequence[Tag]) -> Iterator[Misspelt]:
+    def find_among(self, strangers: Sequence[Tag]) -> Iterator[Misspelt]:
         """Yield those of these unknown tags that were meant to be carried out, each name once.
 
         The strangers stand where a known tag would count, in order.

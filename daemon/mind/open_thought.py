@@ -58,10 +58,10 @@ class Final:
     @property
     def text(self) -> str:
         """What is said in it."""
-        return self._sections.said(self._tag).strip()
+        return self._sections.section_text(self._tag).strip()
 
     @property
-    def repeats(self) -> bool:
+    def began_again(self) -> bool:
         """True if it began again, after it had said something."""
         return self._sections.repeats
 
@@ -142,9 +142,9 @@ class Thought:
     gives_away: bool = False
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Did the model answer at all?"""
-        return self.call.event.usable
+        return self.call.event.is_usable
 
 
 class Thinking:
@@ -157,7 +157,7 @@ class Thinking:
         self._slug = slug
         self._actions = actions
         self._plan_is_open = plan_is_open
-        self._speaks = not turn.tree.parent
+        self._speaks = not turn.branches.parent
         place = timed
         if self._speaks:
             place = situated
@@ -174,9 +174,9 @@ class Thinking:
         plan = last_plan(parse(text, slug=self._slug, actions=self._actions))
         if plan is None:
             return self._plan_is_open
-        return bool(plan.left)
+        return bool(plan.open_steps)
 
-    async def step(
+    async def ask(
         self, instruction: str, role: Role = "speak", *, alone: bool = False, private: bool = True
     ) -> Thought:
         """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
@@ -190,21 +190,21 @@ class Thinking:
             stop_sequences=[BARE.closing(f"{self._slug}-response")] if alone else (),
             private=private,
         )
-        async with self._turn.showing(feeling(self._turn).status):
+        async with self._turn.status_while(feeling(self._turn).status):
             call = await self._listening.ask(question, self._reader if aloud else None)
         event = call.event
         text = ""
-        if event.usable:
+        if event.is_usable:
             text = event.text
         final = said_finally(text, self._slug, alone=alone)
         if aloud and event.outcome == "cancelled":
             reader = self._reader()
             for piece in re.split("(?<=>)", event.text):  # as it came: a later plan takes nothing back
                 reader.feed(piece)
-            final = reader.said
+            final = reader.spoken_so_far
         gives_away = self._speaks and self._private.are_in(final)
         if gives_away:
-            self._turn.report(event.model, "private")
+            self._turn.report_odd_answer(event.model, "private")
             final = ""
         return Thought(
             memory=self._before.with_memory(*self._listening.memory.heard_since(self._before)),
@@ -238,16 +238,16 @@ class _AnswerHeard:
             self._may_speak = not self._leaves_steps_open("".join(self._before))
 
     @property
-    def said(self) -> str:
+    def spoken_so_far(self) -> str:
         """What of it people may read so far."""
         if not self._may_speak:
             return ""
-        return self._watch.shown(speech_so_far(self._final.text))
+        return self._watch.safe_part(speech_so_far(self._final.text))
 
     @property
-    def done(self) -> bool:
+    def is_complete(self) -> bool:
         """True if a second final answer has begun, or this one has given a thought away."""
-        return self._final.repeats or self._watch.found
+        return self._final.began_again or self._watch.found
 
 
 def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
@@ -259,12 +259,12 @@ def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
         return speech_of(whole.text)
     private = [*self_tags(slug), *ROOTS]
     plain = sections(text, private, private)
-    in_json = json_sections(plain.outside)
+    in_json = json_sections(plain.text_outside)
     if in_json is not None:
         return in_json.get(SAY, "")
-    if plain.muted or plain.breaks_off:
+    if plain.ends_in_open_thought or plain.may_lack_words:
         return ""
-    return plain.outside.strip()
+    return plain.text_outside.strip()
 
 
 def last_plan(parsed: Parsed) -> PlanMade | None:
@@ -289,11 +289,11 @@ def advances(plan: PlanMade, before: Sequence[PlanMade]) -> bool:
     """
     opened, closed = set[str](), set[str]()
     for one in before:
-        opened.update(map(normalised, one.left))
-        closed.update(map(normalised, one.closed))
-    now = set(map(normalised, plan.closed))
+        opened.update(map(normalised, one.open_steps))
+        closed.update(map(normalised, one.closed_steps))
+    now = set(map(normalised, plan.closed_steps))
     if opened & now - closed:
         return True
-    if before and len(plan.left) >= len(before[-1].left):
+    if before and len(plan.open_steps) >= len(before[-1].open_steps):
         return False
-    return len(plan.closed) > max((len(one.closed) for one in before), default=0)
+    return len(plan.closed_steps) > max((len(one.closed_steps) for one in before), default=0)

@@ -203,7 +203,7 @@ class _Reading:
         """Return the unknown tags that were meant to be carried out; of misspelt thoughts nothing is lost."""
         silent = (f"{self._slug}-response", *SYSTEM, *PARTS.values())
         attempts = Attempts(self._markup, self._offered, silent)
-        found = [one for one in attempts.among(self._strangers) if one.nearest != THOUGHT]
+        found = [one for one in attempts.find_among(self._strangers) if one.nearest != THOUGHT]
         return tuple(sorted([*found, *self._missed], key=attrgetter("position")))
 
     def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:

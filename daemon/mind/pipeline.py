@@ -108,14 +108,14 @@ async def _answered(
     """Ask, perhaps once more, and say what came of it; or the bound, where an owner may give the money."""
     chosen = [STEPS[name] for name in steps]
     asking = _Asking(turn, memory, guidance, revise)
-    async with turn.showing(feeling(turn).status):
+    async with turn.status_while(feeling(turn).status):
         answer = first = await asking.ask(chosen, role)
         if not _will_do(turn, answer):
             if answer.outcome == "refused":
                 role = "fallback"
             answer = await asking.ask([DIALOGUE], role, private=False)
         note_form(turn, role, first, answer)
-        heard = asking.private.before_run(answer.heard).rstrip()
+        heard = asking.private.text_before_run(answer.received_dialogue).rstrip()
         memory, speech = asking.listening.memory, asking.listening.speech
         return await _concluded(turn, memory, speech, answer, heard, revise, owned=owned)
 
@@ -138,9 +138,9 @@ async def _in_plain_words(
     to = ""
     if "next_process" in steps:
         to, guidance = led_to(turn), ""
-    if to in turn.at_once or not is_meant(turn, memory):
+    if to in turn.immediate_processes or not is_meant(turn, memory):
         return Said(memory=memory, values={"next_process": to}, text="")
-    async with turn.showing(feeling(turn).status):
+    async with turn.status_while(feeling(turn).status):
         reply = await ask_plainly(turn, memory, role, guidance, notes)
         return await _concluded(turn, reply.memory, reply.speech, reply.answer, "", revise, owned=owned)
 
@@ -188,7 +188,7 @@ class _Asking:
             stop_sequences=ends_with(self._turn, steps),
             private=private,
         )
-        tags = SectionTags(suffix=self._turn.suffix)
+        tags = SectionTags(suffix=self._turn.tag_suffix)
         told = instructions(self._turn, question.instruction)
         hidden = [self.private, HiddenWords(told, self._conversation)]
         reader = partial(_Dialogue, self._revise, tags, hidden, steps[-1].tag)
@@ -203,20 +203,22 @@ class _Asking:
     def _read(self, told: Sequence[str], call: Entry[ModelCall]) -> Answer:
         """Return the answer in this call; one that sends back what the model was `told` is none."""
         answer = Answer(call, private=self.private)
-        if answer.untagged:
+        if answer.is_untagged:
             return checked(self._turn, self.listening.memory, told, call)
-        if answer.said and echoes(f"{answer.said}\n{answer.outside}", told, heard=self._conversation()):
+        if answer.speakable_dialogue and echoes(
+            f"{answer.speakable_dialogue}\n{answer.text_outside}", told, heard=self._conversation()
+        ):
             return Answer(call, private=self.private, echo=True)
         return answer
 
     def _report(self, answer: Answer) -> None:
         """Let Health tell of an answer of which nothing may be said, or that did not end by itself."""
-        if answer.gives_away:
-            self._turn.report(answer.call.event.model, "private")
-        elif answer.goes_on:
-            self._turn.report(answer.call.event.model, "endless")
+        if answer.repeats_private_words:
+            self._turn.report_odd_answer(answer.call.event.model, "private")
+        elif answer.continues_after_end:
+            self._turn.report_odd_answer(answer.call.event.model, "endless")
         elif answer.outcome == "ok" and not _will_do(self._turn, answer):
-            self._turn.report(answer.call.event.model, "unspoken")
+            self._turn.report_odd_answer(answer.call.event.model, "unspoken")
 
 
 class _Dialogue:
@@ -240,15 +242,15 @@ class _Dialogue:
         heard.feed(delta)
 
     @property
-    def said(self) -> str:
+    def spoken_so_far(self) -> str:
         """What of it people may read so far."""
-        said = speech_so_far(self._sections.said(SAY))
+        said = speech_so_far(self._sections.section_text(SAY))
         if self._revise:
             said = self._revise(said, False)
-        return min((watch.shown(said) for watch in self._watches), key=len)
+        return min((watch.safe_part(said) for watch in self._watches), key=len)
 
     @property
-    def done(self) -> bool:
+    def is_complete(self) -> bool:
         """True if it goes on after its end, begins again, or has given something hidden away."""
         begins_again = self._sections.has_begun(SAY) and self._sections.repeats
         return self._goes_on or begins_again or any(watch.found for watch in self._watches)
@@ -256,7 +258,7 @@ class _Dialogue:
 
 async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:
     """What of it may be said: looked at once, and recorded, for what it is held against may be gone later."""
-    said = answer.said or ""
+    said = answer.speakable_dialogue or ""
     if revise is None:
         return said
 
@@ -269,9 +271,9 @@ async def _revised(turn: Turn, answer: Answer, revise: Revise | None) -> str:
 
 def _will_do(turn: Turn, answer: Answer) -> bool:
     """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
-    if answer.outcome in ("over-budget", "cancelled") or answer.too_long or answer.said:
+    if answer.outcome in ("over-budget", "cancelled") or answer.too_long or answer.speakable_dialogue:
         return True
-    return answer.said is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
+    return answer.speakable_dialogue is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
 
 
 def _may_be_silent(turn: Turn, answer: Answer) -> bool:
@@ -281,7 +283,7 @@ def _may_be_silent(turn: Turn, answer: Answer) -> bool:
 
 def _goes_on(turn: Turn, answer: Answer) -> bool:
     """Does another process go to work at once?"""
-    return answer.values.get("next_process") in turn.at_once
+    return answer.values.get("next_process") in turn.immediate_processes
 
 
 async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: Answer, said: str) -> Said:
@@ -290,9 +292,9 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     if not _goes_on(turn, answer):
         words = _worded(turn, answer, said)
     if answer.outcome == "over-budget":
-        memory = memory.with_memory(*recall(await speech.leave("", answer.call) or ()))
-    spoken = await speech.close(words, answers=not _goes_on(turn, answer))
-    usable = answer.usable and (bool(said) or _may_be_silent(turn, answer))
+        memory = memory.with_memory(*recall(await speech.leave_as_is("", answer.call) or ()))
+    spoken = await speech.finish(words, answers=not _goes_on(turn, answer))
+    usable = answer.is_usable and (bool(said) or _may_be_silent(turn, answer))
     if answer.outcome == "refused":
         memory = without_question(turn, memory)
     if answer.too_long:
@@ -300,7 +302,7 @@ async def _conclude(turn: Turn, memory: WorkingMemory, speech: Speech, answer: A
     if usable and answer.remembered and answer.call.event.text.strip():
         memory = memory.with_memory(remember_answer(answer))
     if not said or not answer.remembered:
-        memory = memory.with_memory(*recall(standing(spoken), turn.suffix))
+        memory = memory.with_memory(*recall(standing(spoken), turn.tag_suffix))
     if not usable:
         return Said(memory=memory, values={})
     await _feel(turn, answer.values.get("emotional_state", ""))
@@ -316,16 +318,16 @@ async def _feel(turn: Turn, felt: str) -> None:
     for name in moods(turn.text(MOODS)):
         if name.casefold() == felt.casefold():
             if name != feeling(turn).name:
-                await turn.once(MoodChanged(mood=name))
-                turn.feel(name)
+                await turn.record(MoodChanged(mood=name))
+                turn.set_mood(name)
             return
 
 
 def _worded(turn: Turn, answer: Answer, said: str) -> str:
     """What people read of this answer."""
-    if said and answer.unfinished:
+    if said and answer.is_unfinished:
         return cut_short(turn, said)
-    if said or not (turn.must_answer or answer.gives_away):
+    if said or not (turn.must_answer or answer.repeats_private_words):
         return said
     if answer.outcome == "over-budget":
         return sentence(turn, "over_budget")

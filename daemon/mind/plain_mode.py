@@ -46,17 +46,17 @@ class PlainAnswer(Answer):
         self.remembered = False
 
     @property
-    def unfinished(self) -> bool:
+    def is_unfinished(self) -> bool:
         """True if its last words are cut, because the whole was too long."""
         return self.outcome == "cut" and self.call.event.text.rstrip().endswith(self._own[-20:])
 
     @property
-    def heard(self) -> str:
+    def received_dialogue(self) -> str:
         """Nothing of it is said before it is whole."""
         return ""
 
     @property
-    def said(self) -> str | None:
+    def speakable_dialogue(self) -> str | None:
         """The words of it that may be said; None if there are none."""
         return self._own or None
 
@@ -85,7 +85,11 @@ async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: s
     check = partial(checked, turn, seen, rules)
     said = [one.content for one in plainly(seen).conversation if one.role == "assistant"]
     answer = first = check(await asking.ask(_question(role, note), None), said)
-    if answer.said is None and answer.outcome not in ("over-budget", "cancelled") and not answer.too_long:
+    if (
+        answer.speakable_dialogue is None
+        and answer.outcome not in ("over-budget", "cancelled")
+        and not answer.too_long
+    ):
         if answer.outcome == "refused":
             role = "fallback"
         again = worded(turn, AGAIN)
@@ -122,7 +126,7 @@ def is_meant(turn: Turn, memory: WorkingMemory) -> bool:
 def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Leave out what was said before, which a weak model copies; the soul's name is to begin the answer."""
     asked = {entry.seq for entry in turn.answers}
-    earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.number]
+    earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.began_seq]
     rest = [one for one in memory.memories if one not in earlier]
     return working_memory(rest).with_beginning(f"{name_of(turn.text(SOUL))}:")
 
@@ -130,7 +134,7 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Return the memory with a short system text for the long ones: it may name the day, not the time."""
     text = worded(turn, SYSTEM, character=_character(turn), **time_of(turn))
-    core = await turn.enter(SYSTEM, text)
+    core = await turn.record_text(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
 
@@ -157,7 +161,7 @@ def _facts(turn: Turn) -> dict[str, str]:
     """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
     known = [
         worded(turn, KNOWN, person=plain(person), notes=" ".join(fenced(told).split()))
-        for person, told in turn.known
+        for person, told in turn.known_people
     ]
     return {**time_of(turn), "known": " ".join(known)}
 
@@ -182,7 +186,7 @@ def checked(
         said=said,
         moods=moods(turn.text(MOODS)),
     )
-    words = own_words(Answer(call).said or "", around)
+    words = own_words(Answer(call).speakable_dialogue or "", around)
     heard = (one.content for one in plainly(seen).conversation)
     if echoes(words, instructions, turn.text(SOUL), heard):
         words = ""

@@ -68,8 +68,8 @@ def said_in(answer: str) -> str:
     tags = SectionTags(suffix=marked["suffix"]) if marked else BARE
     parsed = sections(answer, TAGS, PRIVATE, tags)
     if SAY in parsed.text:
-        return parsed.said(SAY).strip()
-    return parsed.outside.strip()
+        return parsed.section_text(SAY).strip()
+    return parsed.text_outside.strip()
 
 
 def _heard(content: str, names: set[str]) -> str:

@@ -71,12 +71,12 @@ class HiddenWords:
     def are_in(self, text: str) -> bool:
         """Return True if a run of them stands in this text."""
         watch = Watch(self)
-        watch.shown(f"{text}\n")
+        watch.safe_part(f"{text}\n")
         return watch.found
 
-    def before_run(self, text: str) -> str:
+    def text_before_run(self, text: str) -> str:
         """Return the text up to where it may begin to give one of them away."""
-        return Watch(self).shown(text)
+        return Watch(self).safe_part(text)
 
     # What a Watch asks
 
@@ -167,7 +167,7 @@ class Watch:
         """Places of its last two words in what is private."""
         self._runs: list[Run] = []
 
-    def shown(self, text: str) -> str:
+    def safe_part(self, text: str) -> str:
         """Return what of the text so far may be read: all but what may become a run."""
         if not self._hidden:
             return text

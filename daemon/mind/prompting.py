@@ -41,7 +41,7 @@ def instructions(turn: Turn, question: str) -> Sequence[str]:
 
 def form_of(turn: Turn) -> Sequence[str]:
     """The form of an answer with its example, where this execution began with one."""
-    if not turn.began_with(MADE[-1]):
+    if not turn.has_text(MADE[-1]):
         return ()
     return [turn.text(MADE[-1])]
 
@@ -49,7 +49,7 @@ def form_of(turn: Turn) -> Sequence[str]:
 def _people(turn: Turn) -> str:
     """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
     told = "\n".join(_who_is_there(turn))
-    for person, notes in turn.known:
+    for person, notes in turn.known_people:
         known = worded(turn, "prompts/known", person=plain(person), notes=fenced(notes))
         told += f"\n\n{known}"
     return told
@@ -58,7 +58,7 @@ def _people(turn: Turn) -> str:
 def _who_is_there(turn: Turn) -> Iterator[str]:
     """Say who spoke, and whose reminder came."""
     came = [entry.event for entry in turn.answers if isinstance(entry.event, Timer)]
-    reminded = came if turn.began_with(REMINDED) else []
+    reminded = came if turn.has_text(REMINDED) else []
     spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
     if spoke or not reminded:
         names = listed(said.name for said in spoke)
@@ -87,7 +87,7 @@ def in_sections(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> st
     frame = "prompts/plain"
     if any(step.private for step in steps):
         frame = "prompts/pipeline"
-    tags = SectionTags(suffix=turn.suffix)
+    tags = SectionTags(suffix=turn.tag_suffix)
     asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
     wanted = placeholders(turn.text(frame))
     if NEXT in steps and "allowed" in wanted:
@@ -106,4 +106,4 @@ def ends_with(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
     """
     if steps[-1] == DIALOGUE:
         return ()
-    return [SectionTags(suffix=turn.suffix).closing(steps[-1].tag)]
+    return [SectionTags(suffix=turn.tag_suffix).closing(steps[-1].tag)]

@@ -90,7 +90,7 @@ def _own_words(entry: Entry[ModelCall | Spoken], suffix: str) -> str:
     if event.reading or event.name == DELIBERATE:
         return without_thoughts(event.text)
     if event.name in (*ALOUD, MONOLOGUE):
-        return Answer(cast(Entry[ModelCall], entry), suffix).kept
+        return Answer(cast(Entry[ModelCall], entry), suffix).remembered_text
     return spoken(event.text)
 
 
@@ -123,7 +123,7 @@ def _told(entry: Entry[Any]) -> str:
 
 def remember_answer(answer: Answer) -> Memory:
     """How an answer whose sections are known looks to the model later."""
-    return Memory(role="assistant", content=answer.kept, seq=answer.call.seq)
+    return Memory(role="assistant", content=answer.remembered_text, seq=answer.call.seq)
 
 
 def _forgotten(seq: int) -> Memory:

@@ -35,7 +35,7 @@ class Node(Protocol):
     def system(self) -> Memory:
         """The owner's words on how to read."""
 
-    def words(self, name: str, **words: str) -> str:
+    def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's of prompts/reading/, filled."""
 
     async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
@@ -47,10 +47,10 @@ class Node(Protocol):
     async def run(self, code: str) -> Entry[CellRan]:
         """Run this cell in a sandbox in which `context` is known, after all cells before it."""
 
-    async def tell(self, text: str) -> Entry[SystemMessage]:
+    async def tell_model(self, text: str) -> Entry[SystemMessage]:
         """The model is told this."""
 
-    async def standing(self) -> Ending | None:
+    async def reached_limit(self) -> Ending | None:
         """Which bound stands in the way of another call."""
 
     async def end(self, answer: str, reason: Ending, *, partial: bool, iterations: int) -> Ended:
@@ -68,11 +68,11 @@ async def run_recursion(node: Node, question: str, interrupt: Interrupt | None =
         return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
     reading = Recursion(node, interrupt, began)
     if began.event.short:
-        ended = await reading.plainly()
+        ended = await reading.answer_in_one_call()
         if ended:
             return ended
         reading = Recursion(node, interrupt, await node.begin(question, whole=False))
-    return await reading.live()
+    return await reading.run()
 
 
 class Recursion:
@@ -88,19 +88,19 @@ class Recursion:
         """How many answers in a row had nothing to run."""
         self._circles = Stagnation(exact=True)
 
-    async def plainly(self) -> Ended | None:
+    async def answer_in_one_call(self) -> Ended | None:
         """In one call, which sees it all; None where that is too long for the model."""
         self._iterations = 1
         began = self._began.event
-        words = self._node.words("short", question=fenced(began.question), context=fenced(began.shape))
+        words = self._node.prompt("short", question=fenced(began.question), context=fenced(began.shape))
         call = await self._node.ask("read", working_memory([]).with_region("instruction", words))
         outcome = call.event.outcome
-        if call.event.usable:
+        if call.event.is_usable:
             text = without_thoughts(call.event.text).strip()
             return await self._answered(text, partial=outcome == "cut")
-        if call.event.too_long:
+        if call.event.is_too_long:
             return None
-        if call.event.out_of_time:
+        if call.event.ran_out_of_time:
             return await self._ended("time")
         if outcome == "cancelled":
             return await self._stopped()
@@ -108,7 +108,7 @@ class Recursion:
             return await self._ended("money")
         return await self._ended("failed")
 
-    async def live(self) -> Ended:
+    async def run(self) -> Ended:
         """Round after round, to its end."""
         while True:
             if await self._interrupted():
@@ -124,7 +124,7 @@ class Recursion:
     async def _bound(self) -> Ending | None:
         if self._iterations >= self._node.limits.iterations:
             return "iterations"
-        return await self._node.standing()
+        return await self._node.reached_limit()
 
     async def _interrupted(self) -> bool:
         if self._interrupt is None:
@@ -138,14 +138,14 @@ class Recursion:
     async def _round(self) -> Ended | None:
         """One call, and the cells that came of it; the end, where it is one."""
         rounds = f"{self._iterations}/{self._node.limits.iterations}"
-        asked = self._memory.with_region("instruction", self._node.words("turn", round=rounds))
+        asked = self._memory.with_region("instruction", self._node.prompt("turn", round=rounds))
         call = await self._node.ask("recurse", asked)
         match call.event.outcome:
             case "cancelled":
                 return await self._broken_off(call.event)
             case "over-budget":
                 return await self._unfinished("money")
-        if not call.event.usable:
+        if not call.event.is_usable:
             return await self._ended("failed")
         self._memory = self._memory.with_memory(remember(call))
         text = without_thoughts(call.event.text)
@@ -167,7 +167,7 @@ class Recursion:
             if ran.event.final is not None:
                 return await self._answered(ran.event.final)
             came.append(f"{code}\n{ran.event.text}")
-        match self._circles.notice("\n".join(came)):
+        match self._circles.observe_round("\n".join(came)):
             case "nudge":
                 await self._tell("again")
             case "end":
@@ -186,12 +186,12 @@ class Recursion:
         return None
 
     async def _tell(self, name: str) -> None:
-        told = await self._node.tell(self._node.words(name))
+        told = await self._node.tell_model(self._node.prompt(name))
         self._memory = self._memory.with_memory(remember(told))
 
     async def _broken_off(self, call: ModelCall) -> Ended:
         """A call was broken off: the time is over, or somebody did that. What is known by now is said."""
-        if call.out_of_time:
+        if call.ran_out_of_time:
             return await self._unfinished("time")
         return await self._stopped()
 
@@ -202,12 +202,12 @@ class Recursion:
 
     async def _unfinished(self, reason: Ending) -> Ended:
         """Something stands in the way: one more call says what is known by now."""
-        asked = self._memory.with_region("instruction", self._node.words("unfinished"))
+        asked = self._memory.with_region("instruction", self._node.prompt("unfinished"))
         call = await self._node.ask("extract", asked, last=True)
-        if call.event.outcome == "cancelled" and not call.event.out_of_time:
+        if call.event.outcome == "cancelled" and not call.event.ran_out_of_time:
             return await self._stopped()
         answer = ""
-        if call.event.usable:
+        if call.event.is_usable:
             text = without_thoughts(call.event.text)
             answer = written(text).final or text.strip()
         return await self._ended(reason, answer)

@@ -69,7 +69,7 @@ class Sections:
         """A tag that would end this section, but for the suffix, and the white space that came since."""
 
     @property
-    def outside(self) -> str:
+    def text_outside(self) -> str:
         """What stands in no section."""
         return str(self._texts[OUTSIDE])
 
@@ -79,18 +79,18 @@ class Sections:
         return {name: str(text) for name, text in self._texts.items() if name != OUTSIDE}
 
     @property
-    def kept(self) -> str:
+    def own_text(self) -> str:
         """The answer as it came, but for what was foreign."""
         return str(self._kept)
 
     @property
-    def muted(self) -> bool:
+    def ends_in_open_thought(self) -> bool:
         """Does a section end in a thought that was never closed? What was to be said may stand in there."""
         opened = [frame.kind for frame in self._frames if frame.kind != "token" or not frame.blank]
         return opened[:1] == ["section"] and ("foreign" in opened or "token" in opened)
 
     @property
-    def breaks_off(self) -> bool:
+    def may_lack_words(self) -> bool:
         """True if a sentence of what is said may lack a part: nobody can tell whether that was a thought."""
         opened = [frame for frame in self._frames if frame.kind in ("foreign", "token") and not frame.blank]
         return self._torn or (bool(opened) and self._within_sentence)
@@ -110,7 +110,7 @@ class Sections:
         section = self._section
         return section not in self._private and not ends_sentence(str(self._texts[section]))
 
-    def said(self, tag: str) -> str:
+    def section_text(self, tag: str) -> str:
         """What stands in this section so far."""
         return str(self._texts.get(tag, ""))
 
@@ -148,7 +148,7 @@ class Sections:
                 self._end_transcript(token)
             if self._slip and self._judge_slip(token):
                 continue
-            self._transcript.add(token)
+            self._transcript.append(token)
             if isinstance(token, str):
                 self._emit(token)
             else:
@@ -171,7 +171,7 @@ class Sections:
             self._end_by_slip()
             return False
         slip, self._slip = self._slip, ""
-        self._transcript.add(slip)
+        self._transcript.append(slip)
         self._emit(slip)
         return False
 
@@ -195,15 +195,15 @@ class Sections:
         for name, text in self._texts.items():
             before = self._transcript.before.get(name, "")
             if name not in self._private and text.blank and before:
-                text.add(before)
+                text.append(before)
         while self._here.kind not in ("section", "outside"):
             self._frames.pop()
         self._torn = False
         said = self._texts[section]
         said.clear()
-        said.add(self._transcript.before.get(section, "") + self._transcript.text)
+        said.append(self._transcript.before.get(section, "") + self._transcript.text)
         self._kept.clear()
-        self._kept.add(self._transcript.kept + self._transcript.text)
+        self._kept.append(self._transcript.kept + self._transcript.text)
 
     @property
     def _here(self) -> Frame:
@@ -274,7 +274,7 @@ class Sections:
         elif mark.closing:
             self._close(mark)
         elif here.name in self._private:
-            self._kept.add(self._remembered(mark))
+            self._kept.append(self._remembered(mark))
             if mark.name == here.name:
                 self._frames.append(Frame(kind="section", name=mark.name))
         else:
@@ -296,8 +296,8 @@ class Sections:
             self.repeats = True
             return
         if not text.blank:
-            text.add("\n\n")
-        self._kept.add(self._remembered(mark))
+            text.append("\n\n")
+        self._kept.append(self._remembered(mark))
         if mark.name not in self._private:
             before = {name: str(text) for name, text in self._texts.items()}
             self._transcript = Transcript(before, str(self._kept), self._private)
@@ -308,9 +308,9 @@ class Sections:
         if self._here.kind == "section" and self._here.name == mark.name:
             closed = self._frames.pop()
             if not closed.again:
-                self._kept.add(self._remembered(mark))
+                self._kept.append(self._remembered(mark))
         elif self._here.name in self._private:
-            self._kept.add(mark.raw)
+            self._kept.append(mark.raw)
 
     def _remembered(self, mark: Mark) -> str:
         """Return how a tag of ours that counts is remembered: with the suffix, if there is one."""
@@ -339,7 +339,7 @@ class Sections:
         self._kept.clear()
         for frame in self._frames:
             if frame.kind == "section":
-                self._kept.add(self._written.opening(frame.name))
+                self._kept.append(self._written.opening(frame.name))
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 
     def _token(self, mark: Mark) -> None:
@@ -412,8 +412,8 @@ class Sections:
         if here.again:
             return
         if here.kind in ("outside", "section"):
-            self._texts[here.name].add(text)
-            self._kept.add(text)
+            self._texts[here.name].append(text)
+            self._kept.append(text)
         elif here.kind == "doubt":
             here.within.append(text)
         else:
@@ -441,7 +441,7 @@ def spoken(text: str) -> str:
     """
     if _is_json(text):
         return text.strip()
-    return sections(text, ()).outside.strip()
+    return sections(text, ()).text_outside.strip()
 
 
 TAG = re.compile(r"<([A-Za-z][\w-]*)")
@@ -454,7 +454,7 @@ def without_thoughts(text: str) -> str:
     names = {name.lower() for name in TAG.findall(text)}
     parsed = sections(text, names - FOREIGN)
     if parsed.foreign:
-        return parsed.kept
+        return parsed.own_text
     return text
 
 

@@ -108,7 +108,7 @@ class Profile:
     words: Set[str]
     pairs: Set[tuple[str, str]]
 
-    def like(self, other: Profile) -> float:
+    def similarity_to(self, other: Profile) -> float:
         """How alike they are, from 0 (no word in common) to 1 (the same), whichever is asked.
 
         Half of it are the words that they share, half the pairs, since all texts of a language share words.
@@ -148,7 +148,7 @@ class Stagnation:
         self._rounds: list[str] = []
         self._nudged = False
 
-    def notice(self, this: str) -> Seen:
+    def observe_round(self, this: str) -> Seen:
         """What this round calls for."""
         if not self._exact:
             this = mark_of(this)
@@ -161,7 +161,7 @@ class Stagnation:
         self._nudged = True
         return "nudge"
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The world has moved on, or may have: doing the same again is not repetition."""
         self._rounds.clear()
         self._nudged = False

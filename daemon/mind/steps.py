@@ -67,7 +67,7 @@ async def internal_monologue(
     memory, call = await asking(MONOLOGUE, memory, question, role, None, ends)
     if call is None:
         return memory, None
-    return memory.with_memory(remember(call, turn.suffix)), Answer(call).thought
+    return memory.with_memory(remember(call, turn.tag_suffix)), Answer(call).monologue
 
 
 async def external_dialogue(

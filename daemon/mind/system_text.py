@@ -73,14 +73,14 @@ class Configured:
         """The owner's text of that name."""
         return self.texts[name]
 
-    def there(self) -> frozenset[str]:
+    def known_names(self) -> frozenset[str]:
         """Return the names of the processes and actions that there are."""
         found = {*self.processes}
         for book in self._playbooks():
             found.update(one for one in book.actions if one in self.actions)
         return frozenset(found)
 
-    def own(self) -> Sequence[str]:
+    def own_action_names(self) -> Sequence[str]:
         """Return the names of the owner's actions that may be chosen."""
         return [one.name for one in _offered(self.own_actions, [*self._playbooks()])]
 
@@ -101,8 +101,8 @@ def made_texts(soul: Configured) -> Mapping[str, str]:
 
 def _abilities(soul: Configured) -> str:
     """Fill what the soul can do here."""
-    own = ", ".join(soul.own())
-    text = those_that_hold(soul.text(ABILITIES), soul.there(), own)
+    own = ", ".join(soul.own_action_names())
+    text = those_that_hold(soul.text(ABILITIES), soul.known_names(), own)
     return fill(text, name=name_of(soul.text(SOUL)), actions=own)
 
 

@@ -75,7 +75,7 @@ def _faults(process: object) -> Iterator[str]:
     ways = (process.run, type(process.run).__call__)
     if not any(map(inspect.iscoroutinefunction, ways)):
         yield "its function does not wait: write `async def`"
-    for name, given in (("leads", process.leads), ("commands", process.commands)):
+    for name, given in (("leads", process.leads_to), ("commands", process.commands)):
         if isinstance(given, str):
             yield f'`{name}` is a text where a tuple belongs: write `{name}=("{given}",)`, with the comma'
     if not isinstance(process.commands, str):

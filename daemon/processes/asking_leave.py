@@ -22,21 +22,21 @@ PATIENCE = 86_400.0
 
 async def asking_leave(turn: Turn) -> WorkingMemory:
     """Ask; on yes the conversation that it is for gets it. Each thing to be said waits by itself."""
-    wanted = turn.to_say
+    wanted = turn.unprompted_message
     assert wanted is not None
     text = spoken(wanted.text)
     if not (text and turn.deciders):
-        await turn.became("refused")
+        await turn.report_unprompted_outcome("refused")
         return turn.memory
     answer = await turn.ask("leave", _question(turn, wanted, text))
     if answer.value == "approve":
         agreed = replace(wanted, text=text, leave=False)
         if not await turn.send("agreed", wanted.to, agreed):
-            await turn.became("refused")
+            await turn.report_unprompted_outcome("refused")
     elif answer.by:
-        await turn.became("declined")
+        await turn.report_unprompted_outcome("declined")
     else:
-        await turn.became("unanswered")
+        await turn.report_unprompted_outcome("unanswered")
     return turn.memory.with_memory(*answer.memories)
 
 

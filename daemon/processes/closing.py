@@ -20,6 +20,6 @@ PROCESS = MentalProcess(
     name="closing",
     run=closing,
     when="they are saying goodbye.",
-    leads=("conversation",),
+    leads_to=("conversation",),
     texts={"prompts/closing": Words({"name"})},
 )

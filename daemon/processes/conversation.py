@@ -19,7 +19,7 @@ async def conversation(turn: Turn) -> WorkingMemory | Transition:
     to = said.values.get("next_process", "")
     if to == "conversation" or to not in turn.processes:
         return said.memory
-    return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)
+    return Transition(to=to, memory=said.memory, execute_now=to in turn.immediate_processes)
 
 
-PROCESS = MentalProcess(name="conversation", run=conversation, when="as a rule.", leads=("greeting",))
+PROCESS = MentalProcess(name="conversation", run=conversation, when="as a rule.", leads_to=("greeting",))

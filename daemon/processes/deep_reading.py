@@ -35,10 +35,10 @@ class Heedful(OpenContext):
         self._goal = goal
         self.stopped = False
 
-    async def interrupted(self) -> bool:
+    async def is_interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
         came = await look(self.turn, self._goal)
-        self.hear(came.memories)
+        self.add_memories(came.memories)
         self.stopped = self.stopped or came.stopped
         return self.stopped
 
@@ -59,7 +59,7 @@ class DeepReading:
         reading = Reading(self.shelf, run, wish, self.folders)
         so_far = ""
         while True:
-            run.doing("ReadDeeply")
+            run.show_status("ReadDeeply")
             read = await reading.read(so_far)
             if run.stopped or read.ended.reason == "stopped":
                 await turn.withdraw()
@@ -68,14 +68,14 @@ class DeepReading:
                 await _tell(run, reading, read)
             if not await _goes_on(run, read):
                 return Transition(to=THEN, memory=run.memory)
-            so_far = run.words("prompts/reading/so_far", found=fenced(read.text))
+            so_far = run.prompt("prompts/reading/so_far", found=fenced(read.text))
 
 
 async def _tell(run: Heedful, reading: Reading, read: Read) -> None:
     """In its own words; nothing is cited that does not stand there."""
-    notes = run.words("prompts/notes", findings=result_of("ReadDeeply", told(run, read)))
-    documents = await reading.still_there()
-    guidance = run.words("prompts/reading/conclude")
+    notes = run.prompt("prompts/notes", findings=result_of("ReadDeeply", told(run, read)))
+    documents = await reading.documents_if_present()
+    guidance = run.prompt("prompts/reading/conclude")
     said = await converse(
         run.turn,
         COGNITIVE_STEPS,
@@ -106,7 +106,7 @@ async def _goes_on(run: Heedful, read: Read) -> bool:
     if limited.final:
         return False
     answered = await consent(run.turn, limited)
-    run.hear(answered.memories)
+    run.add_memories(answered.memories)
     return answered.value == CONTINUE
 
 
@@ -116,7 +116,7 @@ PROCESS = MentalProcess(
     when="they want something read that is too long to see at once: a file that they shared, all of a long"
     " thread, or the history of this channel; then tell them in <say> only, in a few words, that you"
     " are reading it.",
-    leads=(THEN,),
+    leads_to=(THEN,),
     texts={
         "prompts/reading/wanted": Words(),
         "prompts/reading/conclude": Words({"name"}),

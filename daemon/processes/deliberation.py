@@ -79,10 +79,10 @@ class Deliberation:
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
         """Take up what came, think one step, and see to what follows."""
-        if turn.late:
+        if turn.is_late:
             return turn.memory  # it is in the journal, but what it was for is over
         book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-        actions = self.registry.in_the_open(book)
+        actions = self.registry.callable_in_open_thought(book)
         return await _Round(turn, self.capacity, actions, book.text).live()
 
 
@@ -98,10 +98,10 @@ class _Round:
         self._slug = slug_of(name_of(turn.text(SOUL)))
         self._final_tag = f"{self._slug}-response"
         self._words = labels(turn.text("prompts/open/words"))
-        self._came = [entry.event for entry in only(InnerMessage, turn.came)]
+        self._came = [entry.event for entry in only(InnerMessage, turn.internal_inputs)]
         self._codes = {event.code for event in self._came}
         self._left = SELF_CALLS[capacity] - turn.self_calls()
-        self._is_branch = bool(turn.tree.parent)
+        self._is_branch = bool(turn.branches.parent)
         self._alone = bool(ALONE & self._codes)
         """Was it asked for its final answer, and for nothing else?"""
 
@@ -110,7 +110,7 @@ class _Round:
         if first:
             return await self._begin_with(first)
         memory = self._turn.memory
-        warning = await self._turn.warned()
+        warning = await self._turn.budget_warning()
         if warning:
             memory = memory.with_memory(remember(warning))
         limited = await self._turn.limit()
@@ -126,7 +126,7 @@ class _Round:
             if self._is_branch:
                 return memory  # whoever stopped it is heard by the next turn
             return Transition(to=THEN, memory=memory)
-        if not thought.usable:
+        if not thought.is_usable:
             return await self._wordless(thought, speech)
         return await self._follow(thought, speech)
 
@@ -137,7 +137,7 @@ class _Round:
         if not self._is_branch or len(self._came) != 1:
             return None
         [begun_with] = self._came
-        if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._turn.tree.parent:
+        if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._turn.branches.parent:
             return None
         parsed = parse(begun_with.text, slug=self._slug, actions=self._actions)
         if len(parsed.payloads) != 1 or parsed.thought.strip():
@@ -159,7 +159,7 @@ class _Round:
     def _explanations(self) -> Mapping[str, str]:
         """Return an explanation of each tag, in the owner's words; of an action its arguments."""
         found: dict[str, str] = {}
-        if self._turn.began_with(TAGS):
+        if self._turn.has_text(TAGS):
             found |= sections_of(self._turn.text(TAGS))
         return found | {one.name: _described([one]) for one in self._definitions}
 
@@ -184,9 +184,9 @@ class _Round:
     async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
         """It may not go on: people were told so, or whoever is above it is."""
         if self._is_branch:
-            await self._turn.tree.end("", status="limited")
+            await self._turn.branches.end("", status="limited")
             return memory
-        await self._turn.tree.cancel()
+        await self._turn.branches.cancel()
         return Transition(to=THEN, memory=memory)
 
     # It thinks
@@ -196,13 +196,13 @@ class _Round:
         alone."""
         is_open = bool(self._open_steps())
         thinking = Thinking(self._turn, memory, self._slug, self._actions, plan_is_open=is_open)
-        thought = await thinking.step(self._instruction(), alone=self._alone)
+        thought = await thinking.ask(self._instruction(), alone=self._alone)
         if thought.call.event.outcome == "refused":
             self._alone = True
-            thought = await thinking.step(self._instruction(), "fallback", alone=True)
+            thought = await thinking.ask(self._instruction(), "fallback", alone=True)
         if thought.gives_away:
             self._alone = True
-            thought = await thinking.step(self._instruction(), alone=True, private=False)
+            thought = await thinking.ask(self._instruction(), alone=True, private=False)
         return thought, thinking.speech
 
     def _instruction(self) -> str:
@@ -211,15 +211,15 @@ class _Round:
         capacity = self._text(self._capacity, left=str(max(self._left, 0)))
         actions = _described(self._definitions)
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
-        if self._turn.began_with(IN_THREAD):
+        if self._turn.has_text(IN_THREAD):
             asked += "\n\n" + worded(self._turn, IN_THREAD, thread=self._turn.thread)
         return asked + self._of_branch()
 
     def _of_branch(self) -> str:
         """Tell a branch that it is one, and who reads its answer."""
-        if not self._is_branch or not self._turn.began_with(BRANCH):
+        if not self._is_branch or not self._turn.has_text(BRANCH):
             return ""
-        return "\n\n" + self._text("branch", parent=self._turn.tree.parent)
+        return "\n\n" + self._text("branch", parent=self._turn.branches.parent)
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
@@ -233,10 +233,10 @@ class _Round:
             await speech.settle()
             memory, on = await self._at_bound(memory, day_of(thought.call))
             if on:
-                await self._deeds(memory).remark("continue")
+                await self._deeds(memory).add_remark("continue")
                 return memory
             return await self._given_up(memory)
-        if thought.call.event.too_long:
+        if thought.call.event.is_too_long:
             return await self._lost(await made_short(self._turn, memory), speech, "too_long")
         return await self._lost(without_question(self._turn, memory), speech)
 
@@ -245,13 +245,13 @@ class _Round:
     ) -> WorkingMemory | Transition:
         """It came to nothing: whoever waits for it is told so."""
         if self._is_branch:
-            await self._turn.tree.end("", status="failed")
+            await self._turn.branches.end("", status="failed")
             return memory
-        await self._turn.tree.cancel()
+        await self._turn.branches.cancel()
         words = ""
         if self._turn.must_answer:
             words = sentence(self._turn, why)
-        spoken = standing(await speech.close(words))
+        spoken = standing(await speech.finish(words))
         return Transition(to=THEN, memory=memory.with_memory(*map(remember, spoken)))
 
     # What follows
@@ -282,10 +282,10 @@ class _Round:
         await self._call_itself(thought, deeds)
         if deeds.explained and not deeds.called:
             await self._go_on(", ".join(f"<{EXPLAIN}> {tag}" for tag in deeds.explained), deeds)
-        if deeds.called or deeds.waits or unreadable or self._turn.tree.waits:
+        if deeds.called or deeds.waits or unreadable or self._turn.branches.has_pending_waits:
             return deeds.memory
         if plan and advances(plan, self._turn.plans()):
-            await self._go_on(f"{plan.done}/{len(plan.steps)}: {plan.condition}", deeds)
+            await self._go_on(f"{plan.done_count}/{len(plan.steps)}: {plan.condition}", deeds)
             return deeds.memory
         return await self._remarked("empty", {"empty"}, deeds)
 
@@ -293,7 +293,7 @@ class _Round:
         """It is told so; where it was told one of these just before, only its final answer is asked for."""
         if self._codes & before:
             meaning = "alone"
-        await deeds.remark(meaning)
+        await deeds.add_remark(meaning)
         return deeds.memory
 
     def _self_calls(self, thought: Thought) -> Sequence[Payload]:
@@ -320,25 +320,25 @@ class _Round:
         again = self._self_calls(thought)
         still_open = self._open_steps()
         if plan:
-            still_open = plan.left
+            still_open = plan.open_steps
         if still_open and not (again or self._alone or "steps-open" in self._codes):
             await speech.settle()
-            await deeds.remark("steps open", "".join(f"\n- {step}" for step in still_open))
+            await deeds.add_remark("steps open", "".join(f"\n- {step}" for step in still_open))
             return deeds.memory
         for one in self._wishes(thought):
-            await deeds.remark("not carried out", f": {one.tag}", calls=False)
+            await deeds.add_remark("not carried out", f": {one.tag}", calls=False)
         if self._is_branch:
-            await self._turn.tree.end(thought.final)
+            await self._turn.branches.end(thought.final)
             return deeds.memory
         words = thought.final
         if thought.unfinished:
             words = cut_short(self._turn, words)
-        await speech.close(words)
+        await speech.finish(words)
         if again and not self._alone:
             await self._call_itself(thought, deeds)
             return deeds.memory
-        for ended in await self._turn.tree.cancel():
-            await deeds.note(element("thread-cancelled", id=ended))
+        for ended in await self._turn.branches.cancel():
+            await deeds.add_note(element("thread-cancelled", id=ended))
         return await self._after_the_end(deeds)
 
     async def _after_the_end(self, deeds: Deeds) -> WorkingMemory | Transition:
@@ -348,7 +348,7 @@ class _Round:
             answered = await consent(self._turn, limited)
             deeds.memory = deeds.memory.with_memory(*answered.memories)
             if answered.value == CONTINUE:
-                await deeds.remark("continue")
+                await deeds.add_remark("continue")
                 return deeds.memory
         return Transition(to=THEN, memory=deeds.memory)
 
@@ -357,7 +357,7 @@ class _Round:
         for call in self._self_calls(thought):
             convo = call.attributes.get("convo_id", "").strip()
             if convo and convo != self._turn.thread:
-                await deeds.unknown_thread(convo)
+                await deeds.report_unknown_thread(convo)
             else:
                 await self._go_on(call.text.strip(), deeds)
 
@@ -366,13 +366,13 @@ class _Round:
         if self._left > 0:
             self._left -= 1
             deeds.called = True
-            await self._turn.tell("self", SelfCall(text=text))
+            await self._turn.send_to_self("self", SelfCall(text=text))
             if 0 < self._left < FEW:
-                await deeds.remark("few left", f": {self._left}", calls=False)
+                await deeds.add_remark("few left", f": {self._left}", calls=False)
         elif self._capacity == "none":
-            await deeds.remark("not allowed")
+            await deeds.add_remark("not allowed")
         else:
-            await deeds.remark("capped")
+            await deeds.add_remark("capped")
 
     # Plans and faults
 
@@ -388,12 +388,12 @@ class _Round:
         if plan is None:
             return None
         if len(plan.steps) > MOST_STEPS:
-            await deeds.remark("long plan")
+            await deeds.add_remark("long plan")
             return None
         before = self._turn.plans()
         if before and not plan.title:  # or people would read its condition from now on
             plan = replace(plan, title=before[-1].title)
-        await self._turn.once(plan)
+        await self._turn.record(plan)
         await self._turn.show_plan(plan)
         return plan
 
@@ -401,17 +401,17 @@ class _Round:
         """What could not be read is told; was there any of that, so that it is asked again?"""
         for fault in parsed.faults:
             if fault.repaired:
-                await deeds.note(element("huh", fault.what, position=fault.position, repaired="true"))
+                await deeds.add_note(element("huh", fault.what, position=fault.position, repaired="true"))
         unread = _unread(parsed)
         if not unread:
             return False
         counts = [event.count for event in self._came if event.code == "huh"]
         count = 1 + max(counts, default=0)
         if count >= IN_A_ROW and not self._alone:
-            await deeds.remark("three times")
+            await deeds.add_remark("three times")
             return True
         said = "\n".join(element("huh", fault.what, position=fault.position) for fault in unread)
-        await deeds.tell(said, code="huh", count=count)
+        await deeds.call_soul_again(said, code="huh", count=count)
         return True
 
     async def _told_misspelt(self, parsed: Parsed) -> Sequence[Entry[SystemMessage]]:
@@ -424,7 +424,7 @@ class _Round:
             named = ", ".join(f"<{name}>" for name in near)
             said = f"<{wrong.tag}>: {self._words.get(meaning, meaning)} {named}."
             huh = element("huh", said, position=wrong.position, unknown_tag=wrong.tag)
-            told.append(await self._turn.once(SystemMessage(text=huh)))
+            told.append(await self._turn.record(SystemMessage(text=huh)))
         return told
 
 
@@ -452,7 +452,7 @@ PROCESS = MentalProcess(
     run=Deliberation(),
     when="they ask you to think something through, or it has several parts that deserve to be worked out one"
     " by one before you answer; then say nothing in <say> but a greeting that is due.",
-    leads=(THEN,),
+    leads_to=(THEN,),
     texts={
         "prompts/open/deliberation": Words(
             {"self", "final", "name", "actions", "rules", "capacity"}, "final"

@@ -22,12 +22,12 @@ async def greeting(turn: Turn) -> WorkingMemory | Transition:
     to = said.values.get("next_process", "")
     if to not in turn.processes:
         to = "conversation"
-    return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)
+    return Transition(to=to, memory=said.memory, execute_now=to in turn.immediate_processes)
 
 
 PROCESS = MentalProcess(
     name="greeting",
     run=greeting,
-    leads=("conversation",),
+    leads_to=("conversation",),
     texts={"prompts/greeting": Words({"names", "name"})},
 )

@@ -91,7 +91,7 @@ class Tick:
     async def run(self) -> None:
         """Think, if the time has come; else write down what came, and wait on."""
         system = await self._system()
-        await self._state.update(self._turn.number)
+        await self._state.update(self._turn.began_seq)
         if only(InnerBegan, self._turn.inputs):
             await self._begins()
         elif not self._due:
@@ -123,7 +123,7 @@ class Tick:
     async def _asleep(self, why: str) -> None:
         """A line of the log, without a call."""
         view = self._state.log.last.tick.view
-        await self._turn.once(Ticked(tick=self._turn.number, outcome="asleep", why=why, view=view))
+        await self._turn.record(Ticked(tick=self._turn.began_seq, outcome="asleep", why=why, view=view))
 
     def _what_came(self) -> str:
         came = list[str]()
@@ -161,9 +161,9 @@ class Tick:
         """Who it is, and what its inner life is: byte-stable, with the help of the commands."""
         turn = self._turn
         texts = [
-            await turn.enter(SOUL, turn.text(SOUL)),
-            await turn.enter(SYSTEM, turn.text(SYSTEM)),
-            await turn.enter(COMMANDS, fill(turn.text(COMMANDS), help=self._life.help)),
+            await turn.record_text(SOUL, turn.text(SOUL)),
+            await turn.record_text(SYSTEM, turn.text(SYSTEM)),
+            await turn.record_text(COMMANDS, fill(turn.text(COMMANDS), help=self._life.help)),
         ]
         return working_memory(texts)
 
@@ -212,7 +212,7 @@ class Tick:
         life, turn = self._life, self._turn
         unseen = self._unseen()
         now = Now(
-            tick=turn.number,
+            tick=turn.began_seq,
             at=self._now,
             why=self._why,
             view=self._view(unseen),
@@ -233,14 +233,14 @@ class Tick:
             await self._over(contexts)
             return
         memory = system
-        if self._turn.log:  # what it did before its code changed: no context holds that yet
-            memory = memory.with_memory(self._turn.log)
+        if self._turn.restart_log:  # what it did before its code changed: no context holds that yet
+            memory = memory.with_memory(self._turn.restart_log)
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)
         memory = memory.with_region("instruction", self._turn.text(ASKS).strip())
-        _, call = await self._turn.talk("tick", memory, "speak")
+        _, call = await self._turn.call_interruptibly("tick", memory, "speak")
         if call.event.outcome == "refused":
-            _, call = await self._turn.talk("tick", memory, "fallback")
+            _, call = await self._turn.call_interruptibly("tick", memory, "fallback")
         if call.event.outcome == "over-budget":
             await self._over(contexts)
         elif call.event.outcome in ("ok", "cut"):
@@ -269,7 +269,7 @@ class Tick:
         """The line of the log with which the tick ends."""
         now = contexts.now
         saw = tuple(dict.fromkeys(contexts.saw))
-        await self._turn.once(replace(line, why=now.why, view=now.view, saw=saw))
+        await self._turn.record(replace(line, why=now.why, view=now.view, saw=saw))
 
     async def _follow(self, contexts: Contexts, call: Entry[ModelCall]) -> None:
         """Do what the answer asks for, unless it says what was said before."""
@@ -281,7 +281,7 @@ class Tick:
         sleeps_on = bool(wanted) and self._sees_first and not (written.commands or wrong)
         waits = sleeps_on or (only_waits([one.name for one in written.commands]) and not wrong)
         reflex = BreakingOut(turn=self._turn, contexts=contexts, known=known)
-        repeated, found = await reflex.judged(answer, written, waits)
+        repeated, found = await reflex.judge_answer(answer, written, waits)
         line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
         if waits:
             line = replace(line, outcome="waiting")
@@ -297,7 +297,7 @@ class Tick:
 
     async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
         """It went in a circle: its commands are not run again, and the next tick is another one."""
-        effect, advice = reflex.effect(answer, self._least_pause)
+        effect, advice = reflex.choose_effect(answer, self._least_pause)
         line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
         await self._write_line(contexts, line)
         await self._pause(max(self._least_pause, effect.pause or 0.0))
@@ -341,7 +341,7 @@ class Tick:
             processes, about = idle.shows, {}
         matching = None
         if about is not None:
-            matching = Match(kinds=NOTES, anywhere=True, about=about, after=self._turn.number)
+            matching = Match(kinds=NOTES, anywhere=True, about=about, after=self._turn.began_seq)
         why = "the time of your sleep is over"
         await self._turn.wait(processes, matching, seconds, note={INNER_WAIT: why, "idle": True})
 

@@ -28,14 +28,14 @@ NOTHING = "(nothing yet)"
 async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
-    since, notes = turn.learned(person)
+    since, notes = turn.person_model_base(person)
     asked = worded(turn, "prompts/learn", person=plain(name), notes=fenced(notes) or NOTHING)
-    memory = working_memory(_recent(turn.said_with(person)))
+    memory = working_memory(_recent(turn.messages_with_person(person)))
     asking = quiet(turn, whole=False)
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)
     text = as_notes(learned or "")
     if text and text != notes:
-        await turn.once(PersonLearned(person=person, name=name, text=text, since=since))
+        await turn.record(PersonLearned(person=person, name=name, text=text, since=since))
     return working_memory(())
 
 

@@ -33,7 +33,7 @@ async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     to = said.values.get("next_process", NAME)
     if to == NAME or to not in turn.processes:
         return Transition(to=NAME, memory=said.memory)
-    return Transition(to=to, memory=said.memory, execute_now=to in turn.at_once)
+    return Transition(to=to, memory=said.memory, execute_now=to in turn.immediate_processes)
 
 
 async def run_ism_phase(
@@ -104,6 +104,6 @@ PROCESS = MentalProcess(
     run=problem_solving,
     when="they want something worked out that takes several steps, looking things up, or care; then tell them"
     " in <say> only, in a few words, that you are on it.",
-    leads=("conversation",),
+    leads_to=("conversation",),
     texts={"prompts/problem": Words({"goal", "rules", "name"}), f"{PLAYBOOKS}{NAME}": Words(None)},
 )

@@ -11,16 +11,16 @@ async def relaying(turn: Turn) -> WorkingMemory:
 
     Several branches may meet one bound: what an owner says of it counts for all that have asked by then.
     """
-    question = turn.wished
+    question = turn.branch_question
     assert question is not None
-    if not await turn.wait_for_other_wishes():
+    if not await turn.wait_for_earlier_questions():
         return turn.memory
     answer = await turn.answered_since(question)
     if answer is None and question.to:
         answer = await turn.ask("wished", question)
     elif answer is None:
         answer = NO_ANSWER
-    await turn.relay(answer)
+    await turn.answer_branch(answer)
     return turn.memory.with_memory(*answer.memories)
 
 

@@ -39,22 +39,22 @@ BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
 class Notes(Protocol):
     """What is noted about people, and where each is told of it."""
 
-    async def direct(self, person: str) -> str:
+    async def find_dm(self, person: str) -> str:
         """The conversation in which this person alone is told something."""
 
-    def is_direct(self, thread: str, person: str) -> bool:
+    def is_dm_with(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
 
-    async def about(self, person: str, thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, person: str, thread: str) -> Sequence[KnownNote]:
         """What is noted about them, as far as they are shown it in this DM of theirs."""
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
         """All versions of a note about them whose latest is this entry; none where there is no such note."""
 
-    async def corrected(self, seq: int, person: str) -> int:
+    async def current_seq(self, seq: int, person: str) -> int:
         """The entry in which this note about them stands, as they corrected it since; else the same entry."""
 
-    def shown(self, person: str, before: int) -> Entry[NotesShown] | None:
+    def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
         """The last list that they were shown before the entry `before`."""
 
 
@@ -79,7 +79,7 @@ class Remembering:
         return working_memory(())
 
     async def _answer(self, turn: Turn, asked: Message) -> None:
-        if not self.notes.is_direct(turn.thread, asked.user):
+        if not self.notes.is_dm_with(turn.thread, asked.user):
             await self._hand_on(turn, asked)
             return
         command, what, text = parsed(asked.text)
@@ -101,7 +101,7 @@ class Remembering:
         """It was asked where others read: it is answered in their DM."""
 
         async def find(_: Turn) -> Result:
-            return Result(value=await self.notes.direct(asked.user))
+            return Result(value=await self.notes.find_dm(asked.user))
 
         found = await turn.step("direct", asked.user, find, Result)
         own = replace(asked, address="dm")
@@ -111,7 +111,7 @@ class Remembering:
         """All that is noted, numbered; which number means which is recorded, and how it reads."""
 
         async def look(_: Turn) -> NotesShown:
-            known = await self.notes.about(person, turn.thread)
+            known = await self.notes.notes_about(person, turn.thread)
             seqs = tuple(one.seq for one in known)
             return NotesShown(person=person, seqs=seqs, text=_listed(turn, known))
 
@@ -139,7 +139,7 @@ class Remembering:
             await _tell(turn, "fixed", number=str(number))
         else:
             of, words = meant.seqs[-1], text[:LONGEST]
-            await turn.once(Corrected(of=of, person=asked.user, name=asked.name, text=words))
+            await turn.record(Corrected(of=of, person=asked.user, name=asked.name, text=words))
             await _tell(turn, "corrected", number=str(number))
 
     async def _note(self, turn: Turn, person: str, number: int) -> NotesShown:
@@ -147,8 +147,8 @@ class Remembering:
 
         async def look(_: Turn) -> NotesShown:
             meant = NotesShown(person=person, seqs=(), listed=False)
-            seq = await self.notes.corrected(self._meant(person, number, turn.number), person)
-            for note in await self.notes.about(person, turn.thread):
+            seq = await self.notes.current_seq(self._meant(person, number, turn.began_seq), person)
+            for note in await self.notes.notes_about(person, turn.thread):
                 if note.seq == seq:
                     seqs = await self.notes.versions(seq, person)
                     return replace(meant, seqs=seqs, text=note.text, fixed=note.fixed)
@@ -159,7 +159,7 @@ class Remembering:
 
     def _meant(self, person: str, number: int, before: int) -> int:
         """The entry that this number stood for in the last list; 0: there was none."""
-        shown = self.notes.shown(person, before)
+        shown = self.notes.last_list_shown(person, before)
         if shown is None or not 1 <= number <= len(shown.event.seqs):
             return 0
         return shown.event.seqs[number - 1]
@@ -171,13 +171,13 @@ class Remembering:
         if answer not in values:
             await _tell(turn, "kept")
             return
-        await turn.forget(person, seqs, deletes=answer == BOTH)
+        await turn.request_forgetting(person, seqs, deletes=answer == BOTH)
         await _tell(turn, "forgetting")
 
     async def _forgotten(self, turn: Turn, done: ForgetDone) -> None:
         """All of them is forgotten; what the soul said to them is deleted next, if they want that."""
         if done.deletes:
-            await turn.delete_own(done.person)
+            await turn.request_own_deletion(done.person)
             await _tell(turn, "forgotten", slack=_words(turn, "slack_is_cleared"))
         else:
             await _tell(turn, "forgotten", slack=self._slack(turn, "stayed"))
@@ -195,7 +195,7 @@ class Remembering:
         if answer != DELETE:
             await _tell(turn, "not_deleted")
             return
-        await turn.delete_own(person)
+        await turn.request_own_deletion(person)
         await _tell(turn, "deleting")
 
 

@@ -17,17 +17,17 @@ from daemon.process import MentalProcess, Turn
 
 async def saying(turn: Turn) -> WorkingMemory:
     """Say it, if it may still be known here, and let the inner life know."""
-    wanted = turn.to_say
+    wanted = turn.unprompted_message
     assert wanted is not None
-    may_say = await turn.may_say()
+    may_say = await turn.may_still_say()
     text = spoken(wanted.text)
     said: Sequence[Entry[Spoken]] = ()
     if may_say and text:
         said = only(Spoken, await turn.say(text))
     if said:
-        await turn.became("said")
+        await turn.report_unprompted_outcome("said")
     else:
-        await turn.became("refused")
+        await turn.report_unprompted_outcome("refused")
     return turn.memory.with_memory(*map(remember, said))
 
 

@@ -20,14 +20,14 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
     Where nothing waited, whoever said stop is told that nothing runs.
     """
     questions, branches = await turn.withdraw()
-    if turn.tree.parent:
-        await turn.tree.end("", status="cancelled")
+    if turn.branches.parent:
+        await turn.branches.end("", status="cancelled")
         return turn.memory
     messages = only(Message, turn.inputs)
-    if not (questions or branches or turn.came or messages):
+    if not (questions or branches or turn.internal_inputs or messages):
         return await _nothing_runs(turn)
     memory = await tell_stopped(turn, turn.memory)
-    if branches or turn.came:
+    if branches or turn.internal_inputs:
         return Transition(to="conversation", memory=memory)
     return memory
 

@@ -22,7 +22,7 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     in_dm, last = "dm" in turn.params, turn.params["last"]
     conversation: Sequence[Memory] = turn.memory.conversation
     if in_dm:
-        conversation = turn.said_in_dm()
+        conversation = turn.dm_to_summarize()
     seqs = [memory.seq for memory in conversation]
     if last not in seqs:
         return nothing  # it was summed up meanwhile
@@ -30,16 +30,16 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     made_of: tuple[int, ...] = ()
     if in_dm:
         made_of = memory.seqs
-        await turn.once(Gathered(seqs=made_of))
+        await turn.record(Gathered(seqs=made_of))
     words = worded(turn, "prompts/summarize")
     summed_up, text = working_memory(()), None
-    for piece in _pieces(memory.conversation, int(turn.window * FILLED)):
+    for piece in _pieces(memory.conversation, int(turn.window_tokens * FILLED)):
         so_far = working_memory([*summed_up.conversation[-1:], *piece])
         summed_up, text = await summarize(turn, so_far, words, name="sum-up", ask=quiet(turn))
         if not text:
             return nothing
     if text:
-        await turn.once(ContextCleared(text=text, last=last, seqs=made_of))
+        await turn.record(ContextCleared(text=text, last=last, seqs=made_of))
     return nothing
 
 

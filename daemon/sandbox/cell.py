@@ -55,7 +55,7 @@ def prepared(code: str, functions: Collection[str]) -> Cell:
         tree = ast.parse(text)
     calls = list[tuple[int, int]]()
     if "await" in text or "gather" in text:
-        calls = Waiting(tree).calls(functions, offsets(text))
+        calls = Waiting(tree).awaited_spans(functions, offsets(text))
     return Cell(
         text=text,
         awaited=frozenset(calls),
@@ -172,7 +172,7 @@ class Waiting:
             if last_name(node) == "gather":
                 self._gathers = True
 
-    def calls(self, functions: Collection[str], at: list[int]) -> list[tuple[int, int]]:
+    def awaited_spans(self, functions: Collection[str], at: list[int]) -> list[tuple[int, int]]:
         """Where these are called, and the answer is awaited, itself or gathered with others."""
         found = []
         for node in self._nodes:

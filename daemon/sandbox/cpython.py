@@ -47,7 +47,7 @@ class LocalProcess:
             self._is_paused = False
             self._signal(signal.SIGCONT)
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         clock = (~self._process.pid << 3) | 2  # as clock_getcpuclockid makes it
         with suppress(OSError):
             return time.clock_gettime(clock)
@@ -153,18 +153,18 @@ class Spares:
             raise SandboxError(f"{self._most} CPython sandboxes are open, as many as may be at once.")
         self._opening += 1
         try:
-            child = await self._take()
+            child = await self._take_live_child()
         finally:
             self._opening -= 1
         self._open.append(child)
         self._fill()
         return child.sandbox(functions)
 
-    async def ready(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Return when none of them is still starting."""
         await asyncio.wait([*self._starting])
 
-    async def _take(self) -> Child:
+    async def _take_live_child(self) -> Child:
         """A child that lives."""
         while self._starting:
             task = self._starting.popleft()
@@ -175,7 +175,7 @@ class Spares:
                 raise
             except SandboxError:
                 continue  # the next one says whether that is always so
-            if child.is_there():
+            if child.is_alive():
                 return child
             child.kill()
             await child.process.reap()

@@ -40,7 +40,7 @@ class Elsewhere:
 
     def resume(self) -> None: ...
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         return 0.0
 
     def kill(self) -> None: ...
@@ -64,7 +64,7 @@ class Child:
         self.writer.write(encode({"functions": [*functions]}))
         return ChildSandbox(self, functions)
 
-    def is_there(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it has not died meanwhile."""
         return not self.reader.at_eof()
 
@@ -166,7 +166,7 @@ class ChildSandbox:
         self._request += 1
         self._child.process.resume()
         work = Work(self._child.process)
-        watch = Watch(work, self._bounds.seconds, self._be_late)
+        watch = Watch(work, self._bounds.seconds, self._time_out)
         calls = Calls(self._functions, self._bounds.memory // HELD, work, self._send, self._give_up)
         execution = None
         try:
@@ -190,7 +190,7 @@ class ChildSandbox:
             raise SandboxError(self._ended)
         return execution
 
-    def _be_late(self) -> None:
+    def _time_out(self) -> None:
         most = f"{self._bounds.seconds:g}"
         self._end(f"The cell worked longer than {most} seconds and was ended; all variables are gone.")
 

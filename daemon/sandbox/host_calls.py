@@ -64,7 +64,7 @@ class Calls:
         size = weight((values, named), self._most)
         while self._tasks and self._is_full(size):
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-        self._work.wait()
+        self._work.pause()
         task = asyncio.create_task(self._run(number, name, values, named))
         self._tasks[task] = size
         task.add_done_callback(self._ended)
@@ -85,7 +85,7 @@ class Calls:
         try:
             answer = await _answer(self._functions[name], args, kwargs)
         finally:
-            self._work.go_on()
+            self._work.resume()
         with suppress(ConnectionError):
             await self._send({"id": number, **answer})
 

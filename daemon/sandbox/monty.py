@@ -66,7 +66,7 @@ class MontyPool:
         self._is_open = False
 
     async def __aenter__(self) -> MontyPool:
-        await self.run(self._pool.__enter__)
+        await self.run_in_thread(self._pool.__enter__)
         self._is_open = True
         return self
 
@@ -74,7 +74,7 @@ class MontyPool:
         self._is_open = False
         for sandbox in [*self._sandboxes]:
             await sandbox.close()
-        await self.run(self._pool.__exit__, None, None, None)
+        await self.run_in_thread(self._pool.__exit__, None, None, None)
         self._threads.shutdown()
 
     async def open_monty(self, functions: Mapping[str, Function], bounds: Bounds = USUAL) -> Sandbox:
@@ -98,9 +98,9 @@ class MontyPool:
         }
         session = self._pool.checkout(limits=limits, assert_message_annotations=False, os_policy=POLICY)
         try:
-            await self.run(session.__enter__)
+            await self.run_in_thread(session.__enter__)
         except asyncio.CancelledError:
-            await self.hand_back(session)
+            await self.release(session)
             raise
         except (MontyError, OSError) as error:
             self._free.release()
@@ -109,22 +109,22 @@ class MontyPool:
         self._sandboxes.add(sandbox)
         return sandbox
 
-    async def hand_back(self, session: MontySession, sandbox: MontySandbox | None = None) -> None:
+    async def release(self, session: MontySession, sandbox: MontySandbox | None = None) -> None:
         """A session is not needed any more, nor is its sandbox."""
         if sandbox is not None:
             self._sandboxes.discard(sandbox)
         try:
-            await self.run(session.__exit__, None, None, None)
+            await self.run_in_thread(session.__exit__, None, None, None)
         finally:
             self._free.release()
 
-    def in_thread(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+    def start_in_thread(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """Begin this in a thread."""
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
-    async def run(self, work: Callable[..., T], *args: Any) -> T:
+    async def run_in_thread(self, work: Callable[..., T], *args: Any) -> T:
         """Do this in a thread, to its end, whoever is cancelled meanwhile."""
-        running = self.in_thread(work, *args)
+        running = self.start_in_thread(work, *args)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -164,7 +164,7 @@ class MontySandbox:
             return Execution(error=self._ended, lost=True)
         cell = prepared(code, self._functions)
         feed = Feed(self._session, self._functions, self._bounds, self._awaited, self._break)
-        running = self._pool.in_thread(self._run, feed, cell)
+        running = self._pool.start_in_thread(self._run, feed, cell)
         self._running = feed, running
         try:
             execution = await asyncio.shield(running)
@@ -187,7 +187,7 @@ class MontySandbox:
         if self._ended:
             raise SandboxError(self._ended)
         values = crossing(names, plain)
-        refusal = await self._pool.run(self._bind, values)
+        refusal = await self._pool.run_in_thread(self._bind, values)
         if refusal:
             if refusal.endswith(GONE):
                 self._end(refusal)
@@ -222,7 +222,7 @@ class MontySandbox:
     async def _hand_back(self) -> None:
         if not self._is_handed_back:
             self._is_handed_back = True
-            await self._pool.hand_back(self._session, self)
+            await self._pool.release(self._session, self)
 
     # In a thread
 

@@ -96,13 +96,13 @@ class OwnSandbox:
             came: object = await self._sandbox.execute_code(code)
         except UNLOADED as error:
             log.exception("The sandbox %s failed in a cell.", self._name)
-            return self._lost(f"failed ({recorded_name(error)}): the log says why.")
+            return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
         if not isinstance(came, Execution):
             log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
-            return self._lost(f"returned {_kind(came)} where an Execution belongs.")
+            return self._unusable_result(f"returned {_kind(came)} where an Execution belongs.")
         return came
 
-    def _lost(self, why: str) -> Execution:
+    def _unusable_result(self, why: str) -> Execution:
         return Execution(error=f"{self._name} {why}", lost=True)
 
     async def bind(self, **names: Any) -> None:

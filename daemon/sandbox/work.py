@@ -19,7 +19,7 @@ class Process(Protocol):
     def resume(self) -> None:
         """Let it go on."""
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         """Seconds of CPU that it has used; 0 where that cannot be known."""
 
     def kill(self) -> None:
@@ -38,18 +38,18 @@ class Work:
     def __init__(self, process: Process) -> None:
         self._now = asyncio.get_running_loop().time
         self._process = process
-        self._computed_before = process.worked()
+        self._computed_before = process.cpu_seconds()
         self._seconds = 0.0
         self._since = self._now()
         self._calls = 0
 
-    def wait(self) -> None:
+    def pause(self) -> None:
         """A call begins."""
         if not self._calls:
             self._seconds += self._now() - self._since
         self._calls += 1
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """A call has ended."""
         self._calls -= 1
         if not self._calls:
@@ -60,7 +60,7 @@ class Work:
         seconds = self._seconds
         if not self._calls:
             seconds += self._now() - self._since
-        return max(seconds, self._process.worked() - self._computed_before)
+        return max(seconds, self._process.cpu_seconds() - self._computed_before)
 
 
 class Watch:

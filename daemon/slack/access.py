@@ -72,7 +72,7 @@ async def introduce(web: Web, access: Access) -> Me:
     answer = await _proven(web, access, "SLACK_BOT_TOKEN", web.client.auth_test)
     name = str(answer.get("user") or "")
     with suppress(SlackApiError, *OUT_OF_REACH):
-        described = await web.ask(web.client.users_info, user=answer["user_id"])
+        described = await web.call_readonly(web.client.users_info, user=answer["user_id"])
         name = called(object_in(described, "user")) or name
     return Me(
         team=str(answer["team_id"]),
@@ -105,7 +105,7 @@ async def _proven(
     web: Web, access: Access, name: str, method: Method, **arguments: Any
 ) -> AsyncSlackResponse:
     try:
-        return await web.ask(method, **arguments)
+        return await web.call_readonly(method, **arguments)
     except SlackApiError as refusal:
         word = error_of(refusal)
         if word in FATAL:

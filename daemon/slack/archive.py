@@ -55,14 +55,14 @@ class Archive:
         """The time as Slack told it last, on whose clock all that it keeps is dated."""
         return self._web.now()
 
-    async def conversations(self) -> list[Conversation]:
+    async def list_conversations(self) -> list[Conversation]:
         """Every conversation that the soul is in, DMs first: there someone waits for nobody else."""
         users = self._web.client.users_conversations
         found = await self._pages(users, "channels", types=TYPES, exclude_archived=True)
         conversations = [_conversation(item) for item in found]
         return sorted(conversations, key=attrgetter("is_dm"), reverse=True)
 
-    async def history(self, channel: str, since: float) -> list[Item]:
+    async def read_history(self, channel: str, since: float) -> list[Item]:
         """What stands in a conversation itself since then, and a page or two of what is older.
 
         For a message tells of the latest reply to it, and that may be new.
@@ -70,15 +70,15 @@ class Archive:
         history = self._web.client.conversations_history
         return await self._pages(history, "messages", since, channel=channel)
 
-    async def older(self, channel: str, ts: str) -> list[Item]:
+    async def read_older(self, channel: str, ts: str) -> list[Item]:
         """One page of what stands in a conversation itself: the message of this ts, and what is older."""
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
-        async for page in pages(self.paced, history, "messages", 1, **where):
+        async for page in pages(self.call_at_pace, history, "messages", 1, **where):
             return _sound(page)
         return []
 
-    async def replies(self, channel: str, root: str, since: float) -> list[Item]:
+    async def read_replies(self, channel: str, root: str, since: float) -> list[Item]:
         """What was said in a thread since then, and its root, with the metadata of our own messages; nothing
         where the thread was deleted."""
         replies = self._web.client.conversations_replies
@@ -91,7 +91,7 @@ class Archive:
                 return []
             raise
 
-    async def message(self, channel: str, root: str, ts: str) -> Item | None:
+    async def read_message(self, channel: str, root: str, ts: str) -> Item | None:
         """One message of a thread as it reads now, with its metadata; None where it is not there."""
         replies = self._web.client.conversations_replies
         where: dict[str, Any] = {
@@ -102,18 +102,20 @@ class Archive:
             "inclusive": True,
         }
         try:
-            async for page in pages(self.paced, replies, "messages", 1, include_all_metadata=True, **where):
+            async for page in pages(
+                self.call_at_pace, replies, "messages", 1, include_all_metadata=True, **where
+            ):
                 return next((item for item in page if item.get("ts") == ts), None)
         except SlackApiError as refusal:
             if error_of(refusal) != "thread_not_found":
                 raise
         return None
 
-    async def members(self, channel: str) -> set[str]:
+    async def read_members(self, channel: str) -> set[str]:
         """The ids of those who are in a conversation."""
-        return await members(self.paced, self._web.client.conversations_members, channel)
+        return await members(self.call_at_pace, self._web.client.conversations_members, channel)
 
-    async def paced(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
+    async def call_at_pace(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
         """Call a method at the pace of all who read here, in the order in which they come: each takes its
         time before it waits."""
         asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
@@ -123,12 +125,12 @@ class Archive:
         asked.append(due)
         if due > now:
             await self._web.clock.sleep(due - now)
-        return await self._web.ask(method, patience=PATIENCE, **arguments)
+        return await self._web.call_readonly(method, patience=PATIENCE, **arguments)
 
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
         """The items under `key` of all pages, or up to the first one that is older than `since`."""
         items: list[Item] = []
-        async for page in pages(self.paced, method, key, **arguments):
+        async for page in pages(self.call_at_pace, method, key, **arguments):
             page = _sound(page)
             items += page
             if page and max(map(at, page)) < since:

@@ -36,30 +36,30 @@ class Audiences:
         self._noted: dict[str, str] = {}
         """By channel; nothing at the start of the daemon, for threads of one channel may differ by age."""
 
-    async def note(self, message: Message) -> None:
+    async def record_of_message(self, message: Message) -> None:
         """Write down who can read the channel of a message that goes on there, if that is news; it was
         described with its readers."""
-        where = self._people.whereabouts(message)
-        await self.found(message.channel, where.audience, message.changed or message.ts)
+        where = self._people.conversation_info(message)
+        await self.record_found(message.channel, where.audience, message.changed or message.ts)
 
-    async def look(self, place: Opened) -> None:
+    async def record_current(self, place: Opened) -> None:
         """Write down who can read the channel of a conversation now, if that is news."""
-        audience = await self._people.audience(read_by(place.channel, place.where, place.user))
-        await self.found(place.channel, audience, f"seen:{self._journal.last()}")
+        audience = await self._people.look_up_audience(read_by(place.channel, place.where, place.user))
+        await self.record_found(place.channel, audience, f"seen:{self._journal.last_seq_of_all()}")
 
-    async def changed(self, channel: str, ts: str) -> None:
+    async def mark_changed(self, channel: str, ts: str) -> None:
         """Others can read this channel since `ts`. Who, is asked at its next message."""
-        self._people.doubt(channel)
-        await self.found(channel, "", ts)
+        self._people.forget_audience(channel)
+        await self.record_found(channel, "", ts)
 
-    def noted(self, said: Opened | AudienceNoted) -> None:
+    def recorded_audience(self, said: Opened | AudienceNoted) -> None:
         """This is written down of who can read its channel."""
         self._noted[said.channel] = said.audience
 
-    async def found(self, channel: str, audience: str, ts: str) -> None:
+    async def record_found(self, channel: str, audience: str, ts: str) -> None:
         """These can read this channel at `ts`: written down if that is news."""
         if self._noted.get(channel) != audience:
             said = AudienceNoted(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
             entry, _ = await self._journal.append(home(self._team), said, key=key, author="core")
-            self.noted(entry.event)
+            self.recorded_audience(entry.event)

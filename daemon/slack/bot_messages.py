@@ -58,26 +58,28 @@ class _Held:
     deleted: bool = False
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def hear(self, message: Message, now: float) -> None:
+    def apply_event(self, message: Message, now: float) -> None:
         """Take what an event tells of it; one that is older than what is known does not count."""
         known = self.message
         if known and moment(message.told or message.ts) < moment(known.told or known.ts):
             return
-        if known and known.whole == message.whole and not message.ended:
+        if known and known.whole_text == message.whole_text and not message.ended:
             self.message = replace(known, called=known.called or message.called)
             return
-        self._reads(message, now)
+        self._set_message(message, now)
         self.changes += 1
         self.due = now + (0.0 if message.ended else STILL)
         self.stirred.set()
 
-    def look(self, message: Message, now: float) -> bool:
+    def apply_lookup(self, message: Message, now: float) -> bool:
         """Take how Slack shows it; return whether that is news."""
-        is_news = self.message is None or self.message.whole != message.whole
-        self._reads(replace(message, told=self.message.told if self.message else ""), now, is_news=is_news)
+        is_news = self.message is None or self.message.whole_text != message.whole_text
+        self._set_message(
+            replace(message, told=self.message.told if self.message else ""), now, is_news=is_news
+        )
         return is_news
 
-    def _reads(self, message: Message, now: float, *, is_news: bool = True) -> None:
+    def _set_message(self, message: Message, now: float, *, is_news: bool = True) -> None:
         was_called = self.message is not None and self.message.called
         self.message = replace(message, change="", changed="", called=message.called or was_called)
         if is_news:
@@ -101,7 +103,7 @@ class BotMessages:
 
     def begin(self) -> None:
         """Look up what an earlier life has held."""
-        for mark in self._journal.pending(MayGrow):
+        for mark in self._journal.pending_entries(MayGrow):
             if (mark.event.channel, mark.event.ts) not in self._held:
                 self._follow(mark)
 
@@ -111,23 +113,23 @@ class BotMessages:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def holds(self, message: Message) -> bool:
+    def is_holding(self, message: Message) -> bool:
         """True if it is held now."""
         return (message.channel, message.ts) in self._held
 
     async def hold(self, message: Message) -> None:
         """Note that it may grow, and take it when it does no more. Raises JournalError."""
         where = (message.channel, message.ts)
-        async with self._order.of(where):
+        async with self._order.lock_for(where):
             held = self._held.get(where)
             if where in self._deleted:
                 return
             if held is None:
-                mark, is_new = await self._noted(message)
+                mark, is_new = await self._record_may_grow(message)
                 if not (is_new or self._journal.still_pending([mark.seq])):
                     return  # this event came before, and what it told of was taken
                 held = self._follow(mark)
-            held.hear(message, self._web.clock.steady())
+            held.apply_event(message, self._web.clock.steady())
             held.deleted = where in self._deleted  # it may be told of while the other event is written down
 
     def drop(self, message: Message) -> None:
@@ -139,7 +141,7 @@ class BotMessages:
             held.due = self._web.clock.steady()
             held.stirred.set()
 
-    async def _noted(self, message: Message) -> tuple[Entry[MayGrow], bool]:
+    async def _record_may_grow(self, message: Message) -> tuple[Entry[MayGrow], bool]:
         key = f"may-grow:{self._workspace.me.team}:{message.channel}:{message.ts}"
         if message.told:
             key = f"{key}:{message.told}"
@@ -174,19 +176,19 @@ class BotMessages:
                 if final(refusal):
                     log.warning("Slack does not show a bot's message (%s); left for later.", why(refusal))
                     return
-                self._stumble(held, refusal)
+                self._schedule_retry(held, refusal)
             except JournalDamaged as damage:  # its conversation waits, and all others are heard
                 log.error("A bot's message in %s is passed over. %s", held.mark.event.channel, damage)
                 return
             except (JournalError, *OUT_OF_REACH) as error:
-                self._stumble(held, error)
+                self._schedule_retry(held, error)
 
     async def _until_due(self, held: _Held) -> None:
         while (left := held.due - self._web.clock.steady()) > 0:
             held.stirred.clear()
-            await self._web.until(held.stirred, left)
+            await self._web.wait_until(held.stirred, left)
 
-    def _stumble(self, held: _Held, error: Exception) -> None:
+    def _schedule_retry(self, held: _Held, error: Exception) -> None:
         if not held.failures:
             log.warning("A bot's message could not be looked up or taken (%s); tried again.", why(error))
         held.failures += 1
@@ -200,7 +202,7 @@ class BotMessages:
         if held.message and not held.deleted:
             await self._take(held.message)
         mark = held.mark
-        async with self._order.of((mark.event.channel, mark.event.ts)):
+        async with self._order.lock_for((mark.event.channel, mark.event.ts)):
             if held.changes != changes:  # it has changed meanwhile
                 return False
             await self._journal.append(
@@ -218,7 +220,7 @@ class BotMessages:
         if message is None:
             return True
         now = self._web.clock.steady()
-        is_news = held.look(message, now)
+        is_news = held.apply_lookup(message, now)
         if _grows(item) and now - held.changed_at < LONGEST_GROWTH:
             held.looks += 1
             held.due = now + min(STILL * 2**held.looks, LONGEST_LOOK)
@@ -232,7 +234,7 @@ class BotMessages:
         """The message as Slack shows it; None where it does not, and events told of it."""
         mark = held.mark.event
         try:
-            return await self._archive.message(mark.channel, mark.root, mark.ts)
+            return await self._archive.read_message(mark.channel, mark.root, mark.ts)
         except SlackApiError as refusal:
             if held.message and final(refusal):
                 return None

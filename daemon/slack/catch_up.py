@@ -79,12 +79,12 @@ class CatchUp:
         await asyncio.gather(self._living, return_exceptions=True)
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Is it reading, or about to?"""
         return self._reading or self._wanted.is_set()
 
     @property
-    def until(self) -> float:
+    def read_until(self) -> float:
         """Up to when everything has been read, in Unix seconds."""
         return self._marks.whole.until
 
@@ -96,9 +96,9 @@ class CatchUp:
         return self._missed.progress
 
     @property
-    def reads_missed(self) -> bool:
+    def is_reading_missed(self) -> bool:
         """True while it reads what was said when the daemon was away; at the first start it never was."""
-        return self.running and self._was_away
+        return self.is_running and self._was_away
 
     def wake(self, *, missed: bool = True) -> None:
         """Catch up now, or once more when it is doing so. `missed`: no connection was open for a while."""
@@ -141,13 +141,13 @@ class CatchUp:
         since = self.archive.now() - DORMANT
         threads = partial(own_threads, team=self.workspace.me.team, since=since)
         conversations, own = await asyncio.gather(
-            self.archive.conversations(), self.workspace.journal.apart(threads)
+            self.archive.list_conversations(), self.workspace.journal.read_in_background(threads)
         )
         await self._find_moved(conversations, own)
         ids = self.workspace.channel_ids
-        conversations = [replace(one, id=ids.first(one.id)) for one in conversations]
+        conversations = [replace(one, id=ids.first_id(one.id)) for one in conversations]
         begun = self.archive.now()
-        await self._marks.write()
+        await self._marks.save()
         self._marks = marks(self.workspace.journal, self.workspace.me.team, begun) or self._marks
         return Missed(
             archive=self.archive,
@@ -171,13 +171,13 @@ class CatchUp:
         compared once in a life.
         """
         workspace, ids = self.workspace, self.workspace.channel_ids
-        there = {ids.first(one.id) for one in conversations}
+        there = {ids.first_id(one.id) for one in conversations}
         gone = [channel for channel in own if channel not in there and not channel.startswith("D")]
-        known = workspace.places.has
+        known = workspace.places.has_channel
         unknown = [
             one.id
             for one in conversations
-            if not one.is_dm and ids.first(one.id) == one.id and not known(workspace.me.team, one.id)
+            if not one.is_dm and ids.first_id(one.id) == one.id and not known(workspace.me.team, one.id)
         ]
         for old in gone[:MOST_GONE]:
             root = max(own[old], key=moment)
@@ -186,14 +186,14 @@ class CatchUp:
                     continue
                 self._compared.add((old, new))
                 if await self._holds(new, root):
-                    await ids.became(old, new)
-                    await self.inbox.audiences.changed(old, f"moved:{new}")
+                    await ids.record_new_id(old, new)
+                    await self.inbox.audiences.mark_changed(old, f"moved:{new}")
                     break
 
     async def _holds(self, channel: str, ts: str) -> bool:
         """Does a message of this ts stand in the channel?"""
         try:
-            items = await self.archive.older(channel, ts)
+            items = await self.archive.read_older(channel, ts)
         except SlackApiError as refusal:
             if error_of(refusal) in CLOSED:
                 return False
@@ -207,7 +207,7 @@ def own_threads(journal: Reading, team: str, since: float) -> dict[str, dict[str
     Each with when that was last; the channel where it was last comes first.
     """
     own: dict[str, dict[str, float]] = {}
-    for entry, last in journal.lately(Opened, (Said,), since):
+    for entry, last in journal.recently_active(Opened, (Said,), since):
         place = entry.event
         if place.team == team and place.ts:
             own.setdefault(place.channel, {})[place.ts] = last

@@ -29,44 +29,44 @@ class ChannelIds:
         self._now: dict[str, str] = {}
         """By the first one."""
         for entry in reversed([*journal.latest_first(home(team), ChannelMoved)]):
-            self._take(entry.event)
+            self._apply_move(entry.event)
 
-    def first(self, channel: str) -> str:
+    def first_id(self, channel: str) -> str:
         """The id by which the journal calls this channel."""
         return self._first.get(channel, channel)
 
-    def now(self, channel: str) -> str:
+    def current_id(self, channel: str) -> str:
         """The id by which Slack calls this channel."""
         return self._now.get(channel, channel)
 
-    async def moved(self, event: Mapping[str, Any]) -> str:
+    async def record_move(self, event: Mapping[str, Any]) -> str:
         """Write down what this event says; the channel's first id. Raises JournalError and Malformed."""
         old, new = identity(event, "old_channel_id"), identity(event, "new_channel_id")
-        return await self.became(old, new)
+        return await self.record_new_id(old, new)
 
-    async def became(self, old: str, new: str) -> str:
+    async def record_new_id(self, old: str, new: str) -> str:
         """Slack calls the channel `old` by the id `new` now; returns its first id. Raises JournalError."""
-        first = self.first(old)
-        if self.now(first) != new:
+        first = self.first_id(old)
+        if self.current_id(first) != new:
             last = self._journal.last_seq(home(self._team), ChannelMoved)
             key = f"channel-moved:{self._team}:{old}:{new}:{last}"
             moved = ChannelMoved(team=self._team, old=old, new=new)
             entry, _ = await self._journal.append(home(self._team), moved, key=key, author="core")
-            self._take(entry.event)
+            self._apply_move(entry.event)
         return first
 
-    def translated(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    def translate_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """The event, with the channel's first id."""
         if not self._first:
             return event
         channel, item = event.get("channel"), event.get("item")
         if isinstance(channel, str) and channel in self._first:
-            event = {**event, "channel": self._as_known(channel, event)}
+            event = {**event, "channel": self._known_id(channel, event)}
         if isinstance(item, Mapping) and item.get("channel") in self._first:
-            event = {**event, "item": {**item, "channel": self.first(str(item["channel"]))}}
+            event = {**event, "item": {**item, "channel": self.first_id(str(item["channel"]))}}
         return event
 
-    def _as_known(self, channel: str, event: Mapping[str, Any]) -> str:
+    def _known_id(self, channel: str, event: Mapping[str, Any]) -> str:
         """Its first id, but in a conversation that began before it was known to be another channel's."""
         said = object_in(event, "message") or event
         root = told(said, "thread_ts") or told(said, "ts")
@@ -74,8 +74,8 @@ class ChannelIds:
             return channel
         return self._first[channel]
 
-    def _take(self, moved: ChannelMoved) -> None:
-        first = self.first(moved.old)
+    def _apply_move(self, moved: ChannelMoved) -> None:
+        first = self.first_id(moved.old)
         self._first.pop(moved.new, None)
         self._now.pop(first, None)
         if moved.new != first:

@@ -32,12 +32,12 @@ class Noticing:
         self._is_forgotten = workspace.is_forgotten
         self._audiences = audiences
 
-    async def message(self, message: Message) -> None:
+    async def record_message(self, message: Message) -> None:
         """Keep one that is none of the soul's business, or how one that was kept has changed."""
         where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
         key = f"{where}:{message.change}:{message.changed}" if message.change else where
         known = message.change and self._journal.get(where)
-        if self._journal.get(key) or not (known or self._allowed.hears(message)):
+        if self._journal.get(key) or not (known or self._allowed.may_be_heard(message)):
             return
         words = await self._people.describe(message)
         place = await self._place(
@@ -46,7 +46,7 @@ class Noticing:
         event = Noticed(**words, note=message.change)
         await write_down(self._journal, place, event, key)
 
-    async def reaction(self, reaction: Reaction) -> None:
+    async def record_reaction(self, reaction: Reaction) -> None:
         """Keep a reaction: in the conversation that the message is part of, else in its channel's thread."""
         one = reaction
         team = self._me.team
@@ -63,7 +63,7 @@ class Noticing:
             place = await self._place(one.channel, kind, one.user, one.ts)
         event = Reacted(
             user=one.user,
-            name=await self._people.shown(one.user),
+            name=await self._people.claim_display_name(one.user),
             emoji=one.emoji,
             on=one.on,
             ts=one.ts,
@@ -72,23 +72,23 @@ class Noticing:
         await write_down(self._journal, place, event, key)
 
     def _may_react(self, reaction: Reaction, kind: str) -> bool:
-        if self._me.said(reaction.user, None):
+        if self._me.is_own_message(reaction.user, None):
             return False
         if reaction.user in self._allowed.bots:
-            return self._allowed.is_open(reaction.channel, kind)
+            return self._allowed.is_open_to_all(reaction.channel, kind)
         return self._allowed.may_speak(reaction.user, reaction.channel, kind)
 
     async def _place(self, channel: str, kind: str, person: str, ts: str) -> Entry[Opened]:
         """The thread of this channel, after it is noted who can read it at `ts`."""
-        where = await self._people.where(channel, kind, person)
+        where = await self._people.look_up_conversation(channel, kind, person)
         known = opened(self._journal, thread_key(self._me.team, channel, ""))
         if known:
-            await self._audiences.found(channel, where.audience, ts)
+            await self._audiences.record_found(channel, where.audience, ts)
             return known
         place = await open_channel(
             self._journal, team=self._me.team, channel=channel, where=where, user=person
         )
-        self._audiences.noted(place.event)
+        self._audiences.recorded_audience(place.event)
         return place
 
     def _said_in(self, reaction: Reaction) -> Entry[Opened] | None:
@@ -96,7 +96,7 @@ class Noticing:
         on = float(reaction.on)
         if reaction.whose != self._me.user or float(reaction.ts) - on > RECENT:
             return None
-        said: list[Entry[Any]] = self._journal.kind(*OURS, at=max(on - SKEW, 0.0))
+        said: list[Entry[Any]] = self._journal.entries_of_kind(*OURS, at=max(on - SKEW, 0.0))
         for entry in said:
             if entry.event.ts == reaction.on:
                 for place in self._journal.latest_first(root_of(entry.thread), Opened):

@@ -28,7 +28,7 @@ OPEN = "○"
 def checklist(plan: Planned) -> dict[str, Any]:
     """The content of a message that shows this plan, for chat.postMessage and chat.update."""
     heading = _line(plan.heading, HEADER)
-    figures = f"{plan.done}/{len(plan.steps)}"
+    figures = f"{plan.done_count}/{len(plan.steps)}"
     blocks: list[dict[str, Any]] = []
     if heading:
         blocks.append({"type": "header", "text": {"type": "plain_text", "text": heading}})
@@ -39,7 +39,7 @@ def checklist(plan: Planned) -> dict[str, Any]:
 
 def in_plain_text(plan: Planned) -> dict[str, Any]:
     """The same without blocks, as far as the text of a message goes that is rewritten."""
-    head = escaped(f"{plan.done}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
+    head = escaped(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
     lines = [head, *_lines(plan)]
     while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
         del lines[-1]

@@ -53,7 +53,7 @@ class Content:
     files: Sequence[Node]
 
     @property
-    def besides(self) -> str:
+    def all_but_text(self) -> str:
         """All but the text."""
         return "\n".join(filter(None, (self.rest, self.previews)))
 

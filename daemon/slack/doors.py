@@ -39,42 +39,42 @@ class Doors:
     workspace: Workspace
     audiences: Audiences
 
-    async def direct(self, person: str) -> str:
+    async def open_dm(self, person: str) -> str:
         """The thread of what is said to them unasked; empty where there can be none. Raises SpeechFailed."""
         thread = await _answered(open_direct(self.workspace, person, free))
         if thread is None:
             return ""
-        await self.look(thread)
+        await self.record_readers(thread)
         return thread
 
-    async def top(self, channel: str) -> str:
+    async def channel_thread(self, channel: str) -> str:
         """The thread of what is said unasked in a channel; empty where there can be none."""
         known = self.workspace.journal.get(thread_key(self.workspace.me.team, channel, ""))
         if known is None:
-            where = await self.workspace.people.where(channel, "channel", "")
-            if not self.workspace.people.known(channel):
+            where = await self.workspace.people.look_up_conversation(channel, "channel", "")
+            if not self.workspace.people.known_name(channel):
                 return ""
             known = await open_channel(
                 self.workspace.journal, team=self.workspace.me.team, channel=channel, where=where, user=""
             )
-        await self.look(known.thread)
+        await self.record_readers(known.thread)
         return known.thread
 
-    async def look(self, thread: str) -> None:
+    async def record_readers(self, thread: str) -> None:
         """Write down who can read a conversation now, if that is news."""
         place = place_of(self.workspace.journal, thread)
-        await self.audiences.look(place)
+        await self.audiences.record_current(place)
 
     async def are_in(self, channel: str, user: str) -> bool:
         """Are both this user and the soul in the channel? Raises SpeechFailed."""
         web = self.workspace.web
-        asked = members(web.ask, web.client.conversations_members, channel, PAGES)
+        asked = members(web.call_readonly, web.client.conversations_members, channel, PAGES)
         found = await _answered(asked)
         return found is not None and {user, self.workspace.me.user} <= found
 
     async def name(self, user: str) -> str:
         """What someone is called; empty where Slack does not say."""
-        return await self.workspace.people.name(user)
+        return await self.workspace.people.look_up_name(user)
 
 
 async def _answered(asked: Awaitable[T]) -> T | None:
@@ -101,11 +101,11 @@ async def open_direct(workspace: Workspace, person: str, hold: Hold) -> str:
 def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
     """The DM with them in which something was said already, and who can read it, as was noted last."""
     channel = audience = ""
-    for entry in journal.kind(Opened):
+    for entry in journal.entries_of_kind(Opened):
         place = entry.event
         if (place.team, place.where, place.user) == (team, "dm", person):
             channel, audience = place.channel, place.audience
-    for noted in journal.kind(AudienceNoted):
+    for noted in journal.entries_of_kind(AudienceNoted):
         if noted.event.channel == channel:
             audience = noted.event.audience
     return channel, audience

@@ -88,7 +88,7 @@ class Draft:
 
         A rate limit is the caller's: there is another way to begin.
         """
-        answer = await self.web.once(
+        answer = await self.web.send_request(
             hold,
             self.web.client.chat_startStream,
             channel=self.place.channel,
@@ -102,7 +102,7 @@ class Draft:
     async def append(self, ts: str, more: str, hold: Hold) -> None:
         """Let a stream grow; a rate limit is the caller's."""
         append = self.web.client.chat_appendStream
-        await self.web.once(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
+        await self.web.send_request(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
 
     async def stop(self, ts: str, rest: str, hold: Hold, choices: Choices | None = None) -> bool:
         """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
@@ -129,7 +129,7 @@ class Draft:
 
     async def grow(self, ts: str, text: str, hold: Hold) -> None:
         """Let a message that is no stream read so for now; a rate limit is the caller's."""
-        await self._update(self.web.once, hold, ts, markdown_text=text)
+        await self._update(self.web.send_request, hold, ts, markdown_text=text)
 
     async def remove(self, ts: str, hold: Hold) -> bool:
         """Take it away; where Slack will not, it stays. Returns whether it is gone."""

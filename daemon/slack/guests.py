@@ -19,15 +19,15 @@ class Guests:
         self._known: dict[str, bool] = {}
         """What was looked up: nobody else writes it down."""
 
-    def have_written(self, channel: str) -> bool:
+    def has_guest_written(self, channel: str) -> bool:
         """Has one of them ever written in this channel?"""
         if channel not in self._known:
             self._known[channel] = self._journal.get(self._key(channel)) is not None
         return self._known[channel]
 
-    async def wrote(self, channel: str) -> None:
+    async def record_guest(self, channel: str) -> None:
         """One of them writes in this channel: from now on it is shared. Raises JournalError."""
-        if not self.have_written(channel):
+        if not self.has_guest_written(channel):
             said = AudienceNoted(team=self._team, channel=channel, audience="shared")
             await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
             self._known[channel] = True

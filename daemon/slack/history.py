@@ -57,7 +57,7 @@ class History:
     workspace: Workspace
     inbox: Inbox
 
-    async def earlier(self, thread: str) -> Earlier | None:
+    async def earlier_messages(self, thread: str) -> Earlier | None:
         """The root and the last messages before the one that called the soul in; or, where that one is the
         root itself, the last ones above it.
 
@@ -82,7 +82,7 @@ class History:
         for message in before:
             seq = 0
             if self._is_to_the_soul(place, message) and message.ts not in answered:
-                seq = await self.inbox.take_up(message)
+                seq = await self.inbox.take_found(message)
             if seq:
                 called.append(seq)
             elif self._may_be_context(place, message):
@@ -98,7 +98,9 @@ class History:
         web = self.workspace.web
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": place.ts, "latest": place.called_by}
-        async for page in pages(web.ask, replies, "messages", PAGES, include_all_metadata=True, **where):
+        async for page in pages(
+            web.call_readonly, replies, "messages", PAGES, include_all_metadata=True, **where
+        ):
             own = self._unknown(place, place.ts, page)
             items += page
             unknown += own
@@ -110,13 +112,13 @@ class History:
                     root = [message]
                 else:
                     last.append(message)
-        while len(last) > 1 and sum(len(one.whole) for one in last) > LONGEST_THREAD:
+        while len(last) > 1 and sum(len(one.whole_text) for one in last) > LONGEST_THREAD:
             last.popleft()
-        return root + list(last), OwnMessages(self.workspace).answered(unknown, items)
+        return root + list(last), OwnMessages(self.workspace).answered_messages(unknown, items)
 
     async def _above(self, thread: str, place: kinds.Opened) -> Earlier:
         """What stands above the call in the channel, and what the soul said to it, and unasked."""
-        if self.workspace.places.said_unasked(place.team, place.channel, place.ts):
+        if self.workspace.places.find_unprompted(place.team, place.channel, place.ts):
             return Earlier()  # its own words are what it is asked about
         heard: list[Heard] = []
         own: list[int] = []
@@ -126,12 +128,12 @@ class History:
             ts = str(item.get("ts"))
             message = self._told(place, item, [item])
             if message and self._is_own(message):
-                known = self.workspace.places.said_unasked(place.team, place.channel, ts)
+                known = self.workspace.places.find_unprompted(place.team, place.channel, ts)
                 own.append(known)
                 message = None if known else message
             if message is None or not self._is_heard(message):
                 continue
-            size += len(message.whole)
+            size += len(message.whole_text)
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
             heard.append(await self._heard(context_key(thread, message.ts), message))
@@ -146,7 +148,7 @@ class History:
         """Is it context above a call? The soul's own words are; what was a command is not."""
         if self._is_own(message):
             return True
-        return self.workspace.allowed.hears(message) and not command(message, self.workspace.me)
+        return self.workspace.allowed.may_be_heard(message) and not command(message, self.workspace.me)
 
     def _is_answered_unknown(self, place: kinds.Opened, item: Item) -> bool:
         """Has the soul said something below this message, in a thread that the journal does not know?"""
@@ -162,7 +164,7 @@ class History:
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": root, "latest": place.called_by}
         found: list[Heard] = []
-        async for page in pages(web.ask, replies, "messages", 1, **where):
+        async for page in pages(web.call_readonly, replies, "messages", 1, **where):
             for item in page:
                 message = self._told(place, item, page)
                 if message and self._is_own(message):
@@ -175,7 +177,7 @@ class History:
         history = web.client.conversations_history
         since = moment(place.called_by) - RECENT
         where = {"channel": place.channel, "latest": place.called_by, "oldest": str(since)}
-        async for page in pages(web.ask, history, "messages", 1, **where):
+        async for page in pages(web.call_readonly, history, "messages", 1, **where):
             return page
         return ()
 
@@ -185,11 +187,11 @@ class History:
         if known is None or not known.event.begins_with_call:
             return []
         answers = list[int]()
-        for said in self.workspace.journal.of(known.thread, kinds.Heard):
+        for said in self.workspace.journal.thread_entries(known.thread, kinds.Heard):
             if said.event.is_own and moment(said.event.ts) < moment(place.called_by):
                 answers.append(said.seq)
-        for turn in self.workspace.journal.of(known.thread, kinds.TurnBegan, most=1):
-            for receipt in only(kinds.Spoken, self.workspace.journal.recorded(turn.event.execution)):
+        for turn in self.workspace.journal.thread_entries(known.thread, kinds.TurnBegan, most=1):
+            for receipt in only(kinds.Spoken, self.workspace.journal.execution_entries(turn.event.execution)):
                 said_before = moment(receipt.event.ts) < moment(place.called_by)
                 if said_before and receipt.event.text and not receipt.event.taken_from:
                     answers.append(receipt.seq)
@@ -210,21 +212,23 @@ class History:
         return message
 
     def _is_own(self, message: Message) -> bool:
-        return self.workspace.me.said(message.user, message.bot)
+        return self.workspace.me.is_own_message(message.user, message.bot)
 
     def _unknown(self, place: kinds.Opened, root: str, items: Sequence[Item]) -> list[Item]:
         """Those of our own messages here that the journal does not know."""
-        return OwnMessages(self.workspace).unknown(place.channel, root, items)
+        return OwnMessages(self.workspace).unknown_messages(place.channel, root, items)
 
     def _may_be_context(self, place: kinds.Opened, message: Message) -> bool:
         """Is it no input of its own, and not from somebody who may not speak to the soul?"""
         if self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}"):
             return False
-        return self.workspace.allowed.hears(message) or not self._is_to_the_soul(place, message)
+        return self.workspace.allowed.may_be_heard(message) or not self._is_to_the_soul(place, message)
 
     def _is_to_the_soul(self, place: kinds.Opened, message: Message) -> bool:
         """Would it be answered, if it came now?"""
-        return not self._is_own(message) and (place.where == "dm" or self.workspace.me.called_in(message))
+        return not self._is_own(message) and (
+            place.where == "dm" or self.workspace.me.is_mentioned_in(message)
+        )
 
     def _key(self, thread: str, place: kinds.Opened, message: Message) -> str:
         """What is to the soul is not known by this: it is answered if it comes after all."""

@@ -77,7 +77,7 @@ class Inbox:
         self._noticing: Noticing | None = None
         if notes:
             self._noticing = Noticing(workspace, self.audiences)
-        self.bot_messages = BotMessages(workspace, archive, self._take_whole)
+        self.bot_messages = BotMessages(workspace, archive, self._take_finished)
         self._order = Order()
         self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
         self._open = True
@@ -104,7 +104,7 @@ class Inbox:
                     log.warning("Slack is holding back events: this workspace sends more than it allows.")
                 case "block_actions":
                     for press in list(presses_of(body)):
-                        press = replace(press, channel=self._ids.first(press.channel))
+                        press = replace(press, channel=self._ids.first_id(press.channel))
                         await self._press(press, f"click:{self._me.team}:{press.channel}:{press.ts}")
                 case "event_callback":
                     await self._event(part(body, "event"))
@@ -112,33 +112,33 @@ class Inbox:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
 
     async def _event(self, event: Mapping[str, Any]) -> None:
-        event = self._ids.translated(event)
+        event = self._ids.translate_event(event)
         stop = stop_of(event)
         if stop and await self._stop(stop):
             return
         message = message_of(event)
-        self._look_whose(event)
+        self._check_own_message(event)
         if message:
             await self._said(message)
             return
         profile = profile_in(event)
         if profile:
-            self._people.renamed(profile)
+            self._people.apply_new_name(profile)
         if event.get("type") in MOVED:
-            channel = await self._ids.moved(event)
+            channel = await self._ids.record_move(event)
         else:
             channel = changed_in(event)
         if channel:
-            await self.audiences.changed(channel, stamp(event, "event_ts"))
+            await self.audiences.mark_changed(channel, stamp(event, "event_ts"))
         if self._noticing is None:
             return
         reaction = reaction_of(event)
         if reaction:
-            await self._noticing.reaction(reaction)
+            await self._noticing.record_reaction(reaction)
 
     async def _said(self, message: Message) -> None:
         """Take a message, or a change of one; a bot's that concerns the soul when it is whole."""
-        if message.by_bot and message.change == "deleted":
+        if message.is_by_bot and message.change == "deleted":
             self.bot_messages.drop(message)
         elif self._may_grow(message):
             await self.bot_messages.hold(message)
@@ -151,13 +151,13 @@ class Inbox:
 
         What bots say that may not call it is known at once, and how it grew when it is whole.
         """
-        if not message.by_bot or self._me.said(message.user, message.bot):
+        if not message.is_by_bot or self._me.is_own_message(message.user, message.bot):
             return False
         if message.change:
-            return self.bot_messages.holds(message) or self._as_known(message) is not None
-        return self._allowed.names(message)
+            return self.bot_messages.is_holding(message) or self._as_known(message) is not None
+        return self._allowed.is_allowed_bot(message)
 
-    async def _take_whole(self, message: Message) -> None:
+    async def _take_finished(self, message: Message) -> None:
         """Take a bot's message that grows no more; where it was taken, how it reads now."""
         known = self._as_known(message)
         if known:
@@ -180,13 +180,13 @@ class Inbox:
                         return entry
         return None
 
-    def _look_whose(self, event: Mapping[str, Any]) -> None:
+    def _check_own_message(self, event: Mapping[str, Any]) -> None:
         """A message of the soul's own that names another journal was said by another daemon."""
         said = event
         if event.get("subtype") == "message_changed":
             said = part(event, "message")
-        if self._me.said(said.get("user"), said.get("bot_id")):
-            self._workspace.look_whose(said)
+        if self._me.is_own_message(said.get("user"), said.get("bot_id")):
+            self._workspace.check_own_message(said)
 
     async def _stop(self, stop: Stop) -> bool:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
@@ -198,7 +198,7 @@ class Inbox:
             known = self._at_rest(stop)
         if known is None:
             return False
-        name = self._people.known(stop.user) or stop.user
+        name = self._people.known_name(stop.user) or stop.user
         owner = stop.user in self._owners
         event = kinds.StopAsked(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
         await self._tell(known, key, event)
@@ -211,17 +211,17 @@ class Inbox:
             return None
         return known
 
-    async def press_beside(self, asked: Entry[kinds.Asked], user: str, choice: Choice) -> bool:
+    async def press_outside_slack(self, asked: Entry[kinds.Asked], user: str, choice: Choice) -> bool:
         """Press a button of this question elsewhere than in Slack, as this person; once, however often it
         comes. False where nothing is taken any more, or there is no such conversation. Raises JournalError.
         """
-        known = self._journal.latest(asked.thread, kinds.Opened)
+        known = self._journal.latest_of_kind(asked.thread, kinds.Opened)
         if known is None or not self._open:
             return False
         press = Press(
             channel=known.event.channel,
             user=user,
-            name=await self._people.name(user),
+            name=await self._people.look_up_name(user),
             ts=f"{self._workspace.web.now():.6f}",
             label=choice.label,
             asked=asked.key,
@@ -234,13 +234,13 @@ class Inbox:
 
         False where they may not press there, or where there is no such conversation.
         """
-        known = self._journal.latest(press.asked.partition("@")[0], kinds.Opened)
+        known = self._journal.latest_of_kind(press.asked.partition("@")[0], kinds.Opened)
         if known is None or known.event.channel != press.channel:
             return False
         may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
         if not may_speak and press.user not in self._owners:
             return False
-        name = self._people.known(press.user) or self._called(known.thread, press.user)
+        name = self._people.known_name(press.user) or self._called(known.thread, press.user)
         event = kinds.Press(
             user=press.user,
             name=name or press.name or press.user,
@@ -255,7 +255,7 @@ class Inbox:
 
     def _called(self, thread: str, user: str) -> str:
         """What someone was called when they last said something in this thread; a handle is no name."""
-        said: list[Entry[kinds.Said]] = self._journal.of(thread, kinds.Message, kinds.Heard)
+        said: list[Entry[kinds.Said]] = self._journal.thread_entries(thread, kinds.Message, kinds.Heard)
         for entry in reversed(said):
             if entry.event.user == user:
                 return entry.event.name
@@ -265,7 +265,7 @@ class Inbox:
         await write_down(self._journal, known, event, key)
         self._wake(known.thread)
 
-    async def recover(self, message: Message, *, late: str = "") -> set[str]:
+    async def take_missed(self, message: Message, *, late: str = "") -> set[str]:
         """Take what catch-up found; `late`: why it is not to be answered. Which thread is to be woken now?
 
         Raises JournalError.
@@ -279,12 +279,12 @@ class Inbox:
             return set()
         return await self._message(message, late=late)
 
-    async def take_up(self, message: Message) -> int:
+    async def take_found(self, message: Message) -> int:
         """Take what a turn of its thread has found before its event came; its seq if it waits for an answer.
 
         0: its event decides what becomes of it, if it comes. Raises JournalError.
         """
-        if message.by_bot or command(message, self._me) or self._is_too_old(message):
+        if message.is_by_bot or command(message, self._me) or self._is_too_old(message):
             return 0
         for thread in await self._message(message):
             self._wake(thread)
@@ -298,13 +298,13 @@ class Inbox:
         age = self._workspace.web.now() - float(message.ts)
         return not message.ended and age < LONGEST_GROWTH
 
-    async def recover_own(self, message: Message) -> None:
+    async def record_own_message(self, message: Message) -> None:
         """Remember what the soul itself has said in a conversation, in a life that the journal does not know.
 
         Raises JournalError.
         """
         key = thread_key(self._me.team, message.channel, message.root)
-        async with self._order.of(key):
+        async with self._order.lock_for(key):
             known = opened(self._journal, key)
             if known is None or self._is_known(message):
                 return
@@ -330,14 +330,14 @@ class Inbox:
         But where the soul is at work a stop waits for no other. What the soul says itself comes back to it,
         several times for each answer, and is nothing to it.
         """
-        if self._me.said(message.user, message.bot):
+        if self._me.is_own_message(message.user, message.bot):
             return set()
         urgent = self._urgent(message)
         message = meant(self._journal, message, self._me, self._owners)
         key = thread_key(self._me.team, message.channel, message.root)
         if urgent and self._at_work(key):
             return _to_wake([await self._judge(key, message, late=late)])
-        async with self._order.of(key):
+        async with self._order.lock_for(key):
             written = await self._judge(key, message, late=late)
             if written:
                 return _to_wake([written, *await self._again(key)])
@@ -353,10 +353,10 @@ class Inbox:
         """
         if self._workspace.is_forgotten(message.author, message.changed or message.ts):
             return None
-        if not message.by_bot:
+        if not message.is_by_bot:
             return await self._judged(key, message, late=late)
-        async with self._order.of(BOTS):
-            if self._allowed.names(message) and not message.change and self._is_known(message):
+        async with self._order.lock_for(BOTS):
+            if self._allowed.is_allowed_bot(message) and not message.change and self._is_known(message):
                 return None  # it was counted: judged again, it might be one too many
             return await self._judged(key, message, late=late)
 
@@ -368,13 +368,15 @@ class Inbox:
             called_by = self._begun(message)
         if not late and (self._is_late(known, message) or self._is_too_old(message)):
             late = kinds.TOO_LATE
-        neighbour = self._allowed.names(message)
-        enough = neighbour and self._workspace.meetings.enough(self._me.team, message.channel, message.root)
+        neighbour = self._allowed.is_allowed_bot(message)
+        enough = neighbour and self._workspace.meetings.has_reached_limit(
+            self._me.team, message.channel, message.root
+        )
         address = judge(message, self._me, self._allowed, called_by, late=bool(late), enough=enough)
         if address == "ignored":
-            await self._people.seen(message)
+            await self._people.record_guest(message)
             if self._noticing:
-                await self._noticing.message(message)
+                await self._noticing.record_message(message)
             return None
         if known:
             return await self._goes_on(known, message, address, late)
@@ -387,7 +389,7 @@ class Inbox:
         urgent = self._urgent(message)
         words = await self._people.describe(message, at_once=urgent, readers=not urgent)
         if not urgent:
-            await self.audiences.note(message)
+            await self.audiences.record_of_message(message)
         key, event = self._written(message, address, words, late)
         entry = await write_down(self._journal, known, event, key)
         if message.told and entry.event.text != event.text:  # another edit of the same second
@@ -401,7 +403,7 @@ class Inbox:
     async def _begins(self, key: str, message: Message, address: Address, called_by: str, late: str) -> Taken:
         """Write it down with the conversation that it opens."""
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
-        where = self._people.whereabouts(message)
+        where = self._people.conversation_info(message)
         place = kinds.Opened(
             team=self._me.team,
             channel=message.channel,
@@ -416,7 +418,7 @@ class Inbox:
         known, entry = await self._journal.open_with(
             key, place, event, first_key=first, author=message.author
         )
-        self.audiences.noted(known.event)
+        self.audiences.recorded_audience(known.event)
         return entry
 
     def _is_late(self, known: Entry[kinds.Opened] | None, message: Message) -> bool:
@@ -438,7 +440,7 @@ class Inbox:
 
     def _at_work(self, key: str) -> bool:
         known = opened(self._journal, key)
-        return bool(known and self._journal.pending(kinds.TurnBegan, thread=known.thread))
+        return bool(known and self._journal.pending_entries(kinds.TurnBegan, thread=known.thread))
 
     async def _again(self, key: str) -> list[Taken | None]:
         """Judge again what came before the call that it follows, or changes; older ones are the history's."""
@@ -449,7 +451,7 @@ class Inbox:
         again = []
         for message in here:
             if known and moment(message.ts) >= moment(known.event.called_by):
-                if message.by_bot and not self._allowed.names(message):
+                if message.is_by_bot and not self._allowed.is_allowed_bot(message):
                     await self.bot_messages.hold(message)  # only its first piece may have been told
                 again.append(await self._judge(key, message))
                 with suppress(ValueError):  # younger ones pushed it out meanwhile
@@ -460,7 +462,7 @@ class Inbox:
         """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
         if message.kind == "dm" or message.root == message.ts:
             return None
-        if self._workspace.places.said_unasked(self._me.team, message.channel, message.root):
+        if self._workspace.places.find_unprompted(self._me.team, message.channel, message.root):
             return message.root
         return None
 

@@ -22,13 +22,13 @@ class LeftOut:
         self._last = ""
 
     @property
-    def wrong(self) -> Sequence[str]:
+    def owner_advice(self) -> Sequence[str]:
         """What was refused lately, in a sentence."""
         if not self._last or self._clock.steady() - self._at > SHOWN:
             return ()
         return [self._last]
 
-    def note(self, place: str, thread: str, word: str) -> None:
+    def record_refusal(self, place: str, thread: str, word: str) -> None:
         """Slack refused something in this place, with this word."""
         self._at = self._clock.steady()
         said = f"what was to be said in {place} ({word})"

@@ -51,12 +51,12 @@ class Line:
         self._reading = asyncio.create_task(self._read())
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Does Slack send events here, as far as we know?"""
         return self._said_hello and not self._ws.closed
 
     @property
-    def open(self) -> bool:
+    def may_be_counted(self) -> bool:
         """May Slack count it as a socket of ours?"""
         return not self._ws.closed
 
@@ -73,7 +73,7 @@ class Line:
     async def _read(self) -> None:
         try:
             async for frame in self._ws:
-                self._hearing.frame()
+                self._hearing.note_frame()
                 if frame.type is WSMsgType.PING:
                     with suppress(ConnectionError):
                         await self._ws.pong(frame.data)
@@ -108,7 +108,7 @@ class Line:
             if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
                 log.warning("Slack sent an envelope that cannot be read.")
         else:
-            self._hearing.event(told(frame, "type"))
+            self._hearing.note_event(told(frame, "type"))
             if not await self._listen(request):
                 return
         await self._ack(told(frame, "envelope_id"))
@@ -150,31 +150,31 @@ class Hearing:
         self.failed = Counter[str]()
         """Attempts that came to nothing, by what they did not get: "ticket", "handshake" or "answer"."""
 
-    def frame(self) -> None:
+    def note_frame(self) -> None:
         """Something came in, if only the answer to a ping."""
         self._frame_at = self._clock.steady()
 
-    def event(self, type: str) -> None:
+    def note_event(self, type: str) -> None:
         """An event came in."""
         self._event_at = self._clock.steady()
         self.events[type] += 1
 
     @property
-    def alive(self) -> int:
+    def alive_count(self) -> int:
         """How many lines are alive, as far as we know."""
-        return sum(line.alive for line in self.lines)
+        return sum(line.is_alive for line in self.lines)
 
-    def recount(self, line: Line) -> float | None:
+    def compare_socket_count(self, line: Line) -> float | None:
         """Compare what Slack counted as this line began with what is ours; seconds until the next look."""
         if not line.counted:
             return None
-        ours = self.opening + sum(one.open for one in self.lines)
-        return self.other.counted(line.counted, ours)
+        ours = self.opening + sum(one.may_be_counted for one in self.lines)
+        return self.other.compare_socket_count(line.counted, ours)
 
     @property
-    def deaf(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Is no line alive, or did nothing come in for longer than a live one is silent?"""
-        return not self.alive or (self.inbound_age or 0) > 2 * BEAT
+        return not self.alive_count or (self.inbound_age or 0) > 2 * BEAT
 
     @property
     def inbound_age(self) -> float | None:

@@ -26,7 +26,7 @@ def meant(journal: Journal, message: Message, me: Me, owners: Collection[str]) -
         return message
     known = journal.get(f"msg:{me.team}:{message.channel}:{message.ts}")
     if known:
-        found = journal.latest(known.thread, Opened)
+        found = journal.latest_of_kind(known.thread, Opened)
     elif command(message, me) == "stop":
         found = _at_work(journal, message)
     else:
@@ -49,7 +49,7 @@ def _waiting_for(journal: Journal, message: Message, me: Me, owners: Collection[
     """The conversation of this DM that asked this person something last, of what these words answer."""
     if message.change or command(message, me):
         return None
-    for question in reversed(journal.pending(Asked)):
+    for question in reversed(journal.pending_entries(Asked)):
         answers = question.event.words or (question.event.resumes and onward(message.text))
         theirs = may_answer(question, message.author, owners) and is_newer(journal, question, message.ts)
         if answers and theirs:

@@ -60,7 +60,7 @@ class Message:
     ended: bool = False
 
     @property
-    def whole(self) -> str:
+    def whole_text(self) -> str:
         """All that it shows."""
         return "\n".join(filter(None, (self.text, self.rest)))
 
@@ -70,7 +70,7 @@ class Message:
         return self.user or self.bot
 
     @property
-    def by_bot(self) -> bool:
+    def is_by_bot(self) -> bool:
         """Was it said by a program? Then an answer could begin a loop."""
         return bool(self.bot) or self.user == SLACKBOT
 
@@ -138,7 +138,7 @@ def said(
         bot=bot,
         name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
         text=writable(content.text),
-        rest=writable(content.besides),
+        rest=writable(content.all_but_text),
         profile=profile,
         files=tuple(map(shared_file, content.files)),
         called=message.get("type") == "app_mention",

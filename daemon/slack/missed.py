@@ -54,7 +54,7 @@ class Progress:
 class Left:
     """What is left to read of a conversation, since then."""
 
-    one: Conversation
+    conversation: Conversation
     since: float
     untold: list[str]
     """Roots of the soul's own threads of which no history has told yet, the oldest first."""
@@ -66,10 +66,10 @@ class Left:
     @property
     def id(self) -> str:
         """The id of the conversation."""
-        return self.one.id
+        return self.conversation.id
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Has all of it been read?"""
         return self.looked and not (self.untold or self.threads or self.refused)
 
@@ -126,7 +126,7 @@ class Missed:
         Raises SlackApiError, OUT_OF_REACH and JournalError.
         """
         while self._new:
-            await self._heeding(self._new[0], self._look(self._new[0]))
+            await self._heeding(self._new[0], self._read_conversation(self._new[0]))
             self._new.popleft()
         most = self._read + MOST
         while self._threads or self._older:
@@ -139,7 +139,7 @@ class Missed:
             else:
                 left = min(self._older, key=self._rank)
                 await self._heeding(left, self._ask_older(left))
-        await self.marks.read_all(self.begun - SKEW, self._behind)
+        await self.marks.mark_all_read(self.begun - SKEW, self._behind)
         again, self._stumbled = self._stumbled, []
         self._add(again)
         return not again
@@ -147,7 +147,7 @@ class Missed:
     def _add(self, conversations: Iterable[Conversation]) -> None:
         for one in conversations:
             own = sorted(self.own.get(one.id, ()), key=moment)
-            self._new.append(Left(one=one, since=self.marks.since(one.id), untold=own))
+            self._new.append(Left(conversation=one, since=self.marks.unread_since(one.id), untold=own))
 
     async def _heeding(self, left: Left, reading: Coroutine[object, object, None]) -> None:
         """Read on in a conversation, unless Slack refuses: then what it still has is left behind."""
@@ -159,9 +159,9 @@ class Missed:
                 raise
             self._leave(left, word)
         self._tell_how_far()
-        if left.done:
+        if left.is_done:
             self._behind.pop(left.id, None)
-            await self.marks.read_channel(left.id, self.begun - SKEW)
+            await self.marks.mark_channel_read(left.id, self.begun - SKEW)
 
     def _tell_how_far(self) -> None:
         if self.clock.steady() - self._told_at >= LONG:
@@ -176,14 +176,14 @@ class Missed:
         if left.id not in self.marks.whole.behind:
             log.warning("Slack does not show what was said in %s (%s); left for later.", left.id, word)
         if word not in CLOSED:
-            self._stumbled.append(left.one)
+            self._stumbled.append(left.conversation)
 
-    async def _look(self, left: Left) -> None:
+    async def _read_conversation(self, left: Left) -> None:
         """Read what was said in the conversation itself, and learn in which of its threads."""
-        items = await self.archive.history(left.id, left.since)
+        items = await self.archive.read_history(left.id, left.since)
         live = live_threads(items, left.since)
-        await self._take(left, [item for item in items if item.get("thread_ts") not in live])
-        self._told(left, items, live)
+        await self._hand_to_inbox(left, [item for item in items if item.get("thread_ts") not in live])
+        self._mark_threads_shown(left, items, live)
         left.looked = True
         if left.untold and left not in self._older:
             self._older.append(left)
@@ -191,15 +191,15 @@ class Missed:
     async def _ask_older(self, left: Left) -> None:
         """Learn in which threads that were begun long ago something was said: at least of one of them."""
         newest = left.untold[-1]
-        items = await self.archive.older(left.id, newest)
-        self._told(left, items, live_threads(items, left.since))
+        items = await self.archive.read_older(left.id, newest)
+        self._mark_threads_shown(left, items, live_threads(items, left.since))
         if newest in left.untold:
             left.untold.remove(newest)
             self._want(left, newest)
         if not left.untold:
             self._older.remove(left)
 
-    def _told(self, left: Left, items: Sequence[Item], live: Mapping[str, float]) -> None:
+    def _mark_threads_shown(self, left: Left, items: Sequence[Item], live: Mapping[str, float]) -> None:
         """A history told of these threads, and of all others that it would have shown."""
         for root, latest in live.items():
             self._want(left, root, latest)
@@ -217,7 +217,7 @@ class Missed:
 
     def _want(self, left: Left, root: str, latest: float | None = None) -> None:
         """Ask for the replies of this thread, unless a history told that they were all read."""
-        read = self.marks.thread(left.id, root)
+        read = self.marks.thread_read_until(left.id, root)
         if read is not None and latest is not None and latest <= read:
             return
         if latest is None:
@@ -230,17 +230,17 @@ class Missed:
         if left.refused:
             return
         channel = left.id
-        since = max(left.since, (self.marks.thread(channel, root) or 0.0) - SKEW)
-        items = await self.archive.replies(channel, root, since)
+        since = max(left.since, (self.marks.thread_read_until(channel, root) or 0.0) - SKEW)
+        items = await self.archive.read_replies(channel, root, since)
         own: Sequence[Item] = ()
         with suppress(JournalDamaged):  # its conversation waits: each message of it is passed over
-            own = self.own_messages.unknown(channel, root, items)
-        await self._take(left, items, own, self.own_messages.answered(own, items))
-        await self.marks.read_thread(channel, root, max(map(at, items), default=since))
+            own = self.own_messages.unknown_messages(channel, root, items)
+        await self._hand_to_inbox(left, items, own, self.own_messages.answered_messages(own, items))
+        await self.marks.mark_thread_read(channel, root, max(map(at, items), default=since))
         left.threads.discard(root)
         self._read += 1
 
-    async def _take(
+    async def _hand_to_inbox(
         self, left: Left, items: Iterable[Item], own: Sequence[Item] = (), answered: Collection[str] = ()
     ) -> None:
         """Give the inbox what was said since then; what is too old for an answer is only remembered.
@@ -254,7 +254,7 @@ class Missed:
         for item in sorted(items, key=at):
             if at(item) < left.since:
                 continue
-            message = spoken(item, left.id, left.one.kind)
+            message = spoken(item, left.id, left.conversation.kind)
             if message is None:
                 continue
             late = ""
@@ -264,9 +264,9 @@ class Missed:
                 late = ANSWERED
             try:
                 if item in own:
-                    await self.inbox.recover_own(message)
+                    await self.inbox.record_own_message(message)
                 else:
-                    woken |= await self.inbox.recover(message, late=late)
+                    woken |= await self.inbox.take_missed(message, late=late)
             except JournalDamaged as damage:  # its conversation waits, and all others are read
                 log.error("A message in %s is passed over. %s", left.id, damage)
             await self.clock.sleep(0)  # an event that comes now waits for no more than one of these

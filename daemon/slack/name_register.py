@@ -41,27 +41,27 @@ class NameRegister:
         self._own = _key(me.team, me.name)
         self._own_ids = (me.user, me.bot)
 
-    def known(self, id: str, name: str) -> str:
+    def known_display_name(self, id: str, name: str) -> str:
         """What somebody of this name is shown as; the name, if that was never asked."""
         return self._shown.get((id, name), name)
 
-    async def shown(self, id: str, name: str, handle: str) -> str:
+    async def claim_display_name(self, id: str, name: str, handle: str) -> str:
         """What somebody of this name is shown as. Raises JournalError."""
         if (id, name) not in self._shown:
             self._shown[id, name] = await self._first_of_theirs(id, name, handle)
         return self._shown[id, name]
 
-    def seen(self, id: str, name: str, handle: str) -> str:
+    def preview_display_name(self, id: str, name: str, handle: str) -> str:
         """The same, without writing anything down. Raises JournalError."""
         if (id, name) in self._shown or id in self._own_ids:
-            return self.known(id, name)
+            return self.known_display_name(id, name)
         return next(one for one in _candidates(id, name, handle) if self._holder(one) in ("", id))
 
     async def _first_of_theirs(self, id: str, name: str, handle: str) -> str:
         if id in self._own_ids:
             return name
         for candidate in _candidates(id, name, handle):
-            if (self._holder(candidate) or await self._take(candidate, id)) == id:
+            if (self._holder(candidate) or await self._claim_name(candidate, id)) == id:
                 return candidate
         raise AssertionError("there is always another candidate")
 
@@ -72,7 +72,7 @@ class NameRegister:
             return self._me.user
         return _user(self._journal.get(key))
 
-    async def _take(self, name: str, id: str) -> str:
+    async def _claim_name(self, name: str, id: str) -> str:
         """Whose name this is from now on."""
         thread, key = f"slack:{self._me.team}", _key(self._me.team, name)
         entry, _ = await self._journal.append(thread, NameTaken(user=id), key=key, author="core")

@@ -43,8 +43,8 @@ class NamedHosts:
 
     def _found(self) -> Iterator[Entry[Any]]:
         """What people said and what was found, here and in the branches; and what was carried over."""
-        yield from self._journal.tree(self._thread, Said, Observed, CellRan)
-        for carried in self._journal.of(self._thread, CarriedOver):
-            for entry in self._journal.many(carried.event.seqs):
+        yield from self._journal.tree_entries(self._thread, Said, Observed, CellRan)
+        for carried in self._journal.thread_entries(self._thread, CarriedOver):
+            for entry in self._journal.entries_at(carried.event.seqs):
                 if isinstance(entry.event, Said | Observed):
                     yield entry

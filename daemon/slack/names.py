@@ -104,23 +104,23 @@ class People:
         self._asking = Order()
         self._thrift = Thrift(web.clock)
 
-    def known(self, id: str) -> str:
+    def known_name(self, id: str) -> str:
         """What someone, or a channel, is shown as, if the name was asked for already."""
-        return self._register.known(id, self._names.get(id, ""))
+        return self._register.known_display_name(id, self._names.get(id, ""))
 
-    async def name(self, id: str) -> str:
+    async def look_up_name(self, id: str) -> str:
         """What someone is shown as; empty where Slack does not say it in time."""
         await self._learn([id])
-        return self.known(id)
+        return self.known_name(id)
 
-    async def shown(self, id: str) -> str:
+    async def claim_display_name(self, id: str) -> str:
         """The same, for what is written down: nobody else is ever shown so. Raises JournalError."""
         await self._learn([id])
         if id not in self._names:
             return ""
         return await self._shown(id, self._names[id])
 
-    def renamed(self, profile: Profile) -> None:
+    def apply_new_name(self, profile: Profile) -> None:
         """Take the name that an event tells, unless it is older than what is known, or of nobody who is."""
         if profile.id in self._names:
             self._note(profile)
@@ -142,36 +142,38 @@ class People:
         if readers:
             of.append(read_by(message.channel, message.kind, message.author))
         await self._learn(unknown, of)
-        await self.seen(message)
+        await self.record_guest(message)
         chosen = message.name or self._names.get(message.author, "") or nobody
         if not at_once:
             await self._show(message, chosen)
-        name = self._register.seen(message.author, chosen, self._handles.get(message.author, ""))
+        name = self._register.preview_display_name(
+            message.author, chosen, self._handles.get(message.author, "")
+        )
         return Words(
             user=message.author,
             name=name,
             chosen=chosen if name != chosen else "",
             owner=message.author in self._owners,
-            text=readable(message.whole, self._readable_names(message)),
+            text=readable(message.whole_text, self._readable_names(message)),
             ts=message.ts,
-            bot=message.by_bot,
+            bot=message.is_by_bot,
             files=message.files,
         )
 
     async def _show(self, message: Message, chosen: str) -> None:
         """Find out what whoever wrote this, and those whom it mentions, are shown as."""
         await self._shown(message.author, chosen)
-        for id in mentioned(message.whole):
+        for id in mentioned(message.whole_text):
             if id in self._names:
                 await self._shown(id, self._names[id])
 
     async def _shown(self, id: str, name: str) -> str:
-        return await self._register.shown(id, name, self._handles.get(id, ""))
+        return await self._register.claim_display_name(id, name, self._handles.get(id, ""))
 
     def _readable_names(self, message: Message) -> Mapping[str, str]:
         """What those are shown as whom a message names."""
-        ids = [*mentioned(message.whole), *unnamed(message.whole)]
-        return {id: self.known(id) for id in ids if id in self._names}
+        ids = [*mentioned(message.whole_text), *unnamed(message.whole_text)]
+        return {id: self.known_name(id) for id in ids if id in self._names}
 
     def _note(self, profile: Profile) -> None:
         id = profile.id
@@ -184,23 +186,23 @@ class People:
         if profile.handle:
             self._handles[id] = profile.handle
 
-    async def seen(self, message: Message) -> None:
+    async def record_guest(self, message: Message) -> None:
         """Write down that a guest reads there, if whoever wrote this is known as one. Raises JournalError."""
         if message.author in self._outsiders and message.kind != "dm":
-            await self._guests.wrote(message.channel)
+            await self._guests.record_guest(message.channel)
 
-    def whereabouts(self, message: Message) -> Whereabouts:
+    def conversation_info(self, message: Message) -> Whereabouts:
         """Where a message was said that was described with its `readers`, and who they are."""
         return self._where(message.channel, message.kind, message.author)
 
-    async def where(self, channel: str, kind: str, person: str) -> Whereabouts:
+    async def look_up_conversation(self, channel: str, kind: str, person: str) -> Whereabouts:
         """Where a conversation of this kind is, and who can read it now; `person` is someone else in it."""
         await self._learn(readers=[read_by(channel, kind, person)])
         return self._where(channel, kind, person)
 
     def _where(self, channel: str, kind: str, person: str) -> Whereabouts:
         of = read_by(channel, kind, person)
-        name = self.known(of)
+        name = self.known_name(of)
         if kind == "dm":
             name = DM
         elif kind == "group" or name == GROUP:
@@ -209,17 +211,17 @@ class People:
             kind = "channel"
         return Whereabouts(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
 
-    async def audience(self, id: str) -> Audience:
+    async def look_up_audience(self, id: str) -> Audience:
         """Who can read a channel, or a DM with this person, now."""
         await self._learn(readers=[id])
         return self._audience(id)
 
-    def doubt(self, channel: str) -> None:
+    def forget_audience(self, channel: str) -> None:
         """Believe no longer what is known of who can read this channel."""
         self._audiences.pop(channel, None)
 
     def _audience(self, id: str) -> Audience:
-        if self._guests.have_written(id):
+        if self._guests.has_guest_written(id):
             return "shared"
         if not self._is_fresh(id):
             return ""
@@ -236,12 +238,12 @@ class People:
     def _worth_asking(self, message: Message) -> list[str]:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
         author = message.author
-        unknown = [id for id in unnamed(message.whole) if id not in self._names]
+        unknown = [id for id in unnamed(message.whole_text) if id not in self._names]
         if message.name or (author in self._names and author not in self._hearsay):
-            return self._thrift.choose(unknown)
+            return self._thrift.choose_ids(unknown)
         if author in unknown:
             unknown.remove(author)
-        return [author, *self._thrift.choose(unknown)]
+        return [author, *self._thrift.choose_ids(unknown)]
 
     def _lacks(self, id: str, readers: bool) -> bool:
         """Is there something to ask Slack about this?"""
@@ -266,19 +268,19 @@ class People:
                     asking.create_task(self._ask(id, readers))
 
     async def _ask(self, id: str, readers: bool) -> None:
-        async with self._asking.of(id):
+        async with self._asking.lock_for(id):
             if not self._lacks(id, readers):
                 return
             try:
-                self._told(id, named(await self._name(id)))
+                self._apply_name(id, named(await self._name(id)))
             except SlackApiError as refusal:
                 if final(refusal):
-                    self._thrift.refused(id)
+                    self._thrift.note_refused(id)
                     self._hearsay.discard(id)
             except OUT_OF_REACH:
                 pass
 
-    def _told(self, id: str, name: str) -> None:
+    def _apply_name(self, id: str, name: str) -> None:
         """Slack says now that this is the name; where it says nothing, what an event told stands."""
         self._names[id] = name or self._names.get(id, "")
         self._since[id] = Decimal(f"{self._web.now():.6f}")
@@ -287,14 +289,14 @@ class People:
     async def _name(self, id: str) -> str:
         match id[:1]:
             case "B":
-                answer = await self._web.ask(self._web.client.bots_info, bot=id)
+                answer = await self._web.call_readonly(self._web.client.bots_info, bot=id)
                 return told(answer.get("bot"), "name")
             case "C" | "G":
                 return await self._name_of_channel(id)
         return await self._name_of_person(id)
 
     async def _name_of_channel(self, id: str) -> str:
-        answer = await self._web.ask(self._web.client.conversations_info, channel=id)
+        answer = await self._web.call_readonly(self._web.client.conversations_info, channel=id)
         channel = object_in(answer, "channel")
         name = told(channel, "name")
         if channel.get("is_mpim"):
@@ -307,7 +309,7 @@ class People:
         return name
 
     async def _name_of_person(self, id: str) -> str:
-        answer = await self._web.ask(self._web.client.users_info, user=id)
+        answer = await self._web.call_readonly(self._web.client.users_info, user=id)
         user = object_in(answer, "user")
         audience = _alone(user, self._me.team)
         self._believe(id, audience)
@@ -322,7 +324,7 @@ class People:
         """Who can read a channel of which Slack `said` this: it does not tell of the guests in it."""
         if said not in ("group", "private"):
             return said
-        answer = await self._web.ask(self._web.client.conversations_members, channel=channel)
+        answer = await self._web.call_readonly(self._web.client.conversations_members, channel=channel)
         members = answer.get("members")
         if not isinstance(members, list):
             return ""
@@ -357,7 +359,7 @@ class Thrift:
         self._asked: deque[float] = deque(maxlen=A_MINUTE)
         self._refused: dict[str, float] = {}
 
-    def choose(self, ids: Iterable[str]) -> list[str]:
+    def choose_ids(self, ids: Iterable[str]) -> list[str]:
         """Those of these ids that may be asked for now, the first ones first; they count as asked."""
         chosen: list[str] = []
         for id in ids:
@@ -368,7 +370,7 @@ class Thrift:
                 self._asked.append(self._clock.steady())
         return chosen
 
-    def refused(self, id: str) -> None:
+    def note_refused(self, id: str) -> None:
         """Slack does not know this id, or does not tell us of it."""
         if len(self._refused) >= KEPT:
             del self._refused[next(iter(self._refused))]

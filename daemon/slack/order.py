@@ -13,6 +13,6 @@ class Order:
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
-    def of(self, key: Hashable) -> asyncio.Lock:
+    def lock_for(self, key: Hashable) -> asyncio.Lock:
         """The lock of this key; it lives while somebody holds it or waits for it."""
         return self._locks.setdefault(key, asyncio.Lock())

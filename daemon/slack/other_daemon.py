@@ -40,7 +40,7 @@ class OtherDaemon:
         self.since: float | None = None
 
     @property
-    def wrong(self) -> Sequence[str]:
+    def owner_advice(self) -> Sequence[str]:
         """What its owner has to know: a sentence, where there is another one."""
         if self._surplus:
             return [f"Another daemon uses this Slack app ({self._surplus}). {MEND}"]
@@ -48,7 +48,7 @@ class OtherDaemon:
             return [f"Another daemon uses this Slack app (it wrote in the journal {self._journal}). {MEND}"]
         return []
 
-    def counted(self, all: int, ours: int) -> float | None:
+    def compare_socket_count(self, all: int, ours: int) -> float | None:
         """So many sockets of the app are open, and so many are ours, at the most.
 
         Returns after how many seconds they are to be counted again; None: not before the next one opens.
@@ -61,19 +61,19 @@ class OtherDaemon:
         self._looks += 1
         if self._looks == 1:
             return SECOND_LOOK
-        known = self.wrong
+        known = self.owner_advice
         self._surplus = f"Slack counts {all} sockets, and {ours} are ours"
-        self._tell(known)
+        self._warn(known)
         return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST))
 
-    def wrote(self, journal: str, ts: float) -> None:
+    def note_foreign_message(self, journal: str, ts: float) -> None:
         """A message of the soul's own names this journal, which is not ours; it was said then."""
         if self.since is None or ts < self.since + OVERLAP:
             return
-        known = self.wrong
+        known = self.owner_advice
         self._journal, self._seen = journal, self._clock.steady()
-        self._tell(known)
+        self._warn(known)
 
-    def _tell(self, known: Sequence[str]) -> None:
+    def _warn(self, known: Sequence[str]) -> None:
         if not known:
-            log.error("%s", self.wrong[0])
+            log.error("%s", self.owner_advice[0])

@@ -60,7 +60,7 @@ class OwnDeletion:
         """Delete one message; why Slack will not, in a word, or empty where it is gone."""
         channel = place_of(self.workspace.journal, thread).channel
         try:
-            await self.archive.paced(self.workspace.web.client.chat_delete, channel=channel, ts=ts)
+            await self.archive.call_at_pace(self.workspace.web.client.chat_delete, channel=channel, ts=ts)
         except (SlackApiError, *OUT_OF_REACH) as failure:
             word = _word(failure, "Slack did not delete a message")
             if word != GONE:
@@ -70,16 +70,16 @@ class OwnDeletion:
     def _recorded(self, channel: str) -> Iterator[str]:
         """Yield the ts of its messages there that the journal knows."""
         journal = self.workspace.journal
-        for opened in journal.kind(Opened):
+        for opened in journal.entries_of_kind(Opened):
             if opened.event.channel == channel:
-                said: list[Entry[Any]] = journal.of(opened.thread, *OURS)
+                said: list[Entry[Any]] = journal.thread_entries(opened.thread, *OURS)
                 for entry in said:
                     if entry.event.ts:
                         yield str(entry.event.ts)
 
     async def _read(self, channel: str, until: str, found: set[str]) -> bool:
         """Add those that Slack shows; return whether these are all. Raises SlackApiError and OUT_OF_REACH."""
-        client, paced = self.workspace.web.client, self.archive.paced
+        client, paced = self.workspace.web.client, self.archive.call_at_pace
         where = {"channel": channel, "latest": until, "inclusive": True}
         roots, read = list[str](), 0
         async for page in pages(paced, client.conversations_history, "messages", self.most_pages, **where):
@@ -103,15 +103,15 @@ class OwnDeletion:
     def _own(self, page: Iterable[Item]) -> Iterator[str]:
         me = self.workspace.me
         for item in page:
-            if at(item) and me.said(item.get("user"), item.get("bot_id")):
+            if at(item) and me.is_own_message(item.get("user"), item.get("bot_id")):
                 yield str(item.get("ts"))
 
     def _asking(self) -> set[str]:
         """The messages under which somebody is still to press a button."""
         journal = self.workspace.journal
         asking = set[str]()
-        for asked in journal.pending(Asked):
-            for said in journal.sound(asked.event.said):
+        for asked in journal.pending_entries(Asked):
+            for said in journal.readable_entries(asked.event.said):
                 if isinstance(said.event, Spoken):
                     asking.add(said.event.ts)
         return asking

@@ -31,29 +31,29 @@ class OwnMessages:
 
     workspace: Workspace
 
-    def unknown(self, channel: str, root: str, items: Iterable[Item]) -> list[Item]:
+    def unknown_messages(self, channel: str, root: str, items: Iterable[Item]) -> list[Item]:
         """Of what stands in this thread, what the soul said in a life that the journal knows nothing of."""
         me = self.workspace.me
-        own = [item for item in items if me.said(item.get("user"), item.get("bot_id"))]
+        own = [item for item in items if me.is_own_message(item.get("user"), item.get("bot_id"))]
         if not own:
             return []
         for item in own:
-            self.workspace.look_whose(item)
+            self.workspace.check_own_message(item)
         journal = self.workspace.journal
         known = opened(journal, thread_key(me.team, channel, root))
-        unasked = self.workspace.places.said_unasked
+        unasked = self.workspace.places.find_unprompted
         own = [item for item in own if not unasked(me.team, channel, str(item.get("ts")))]
         if known is None:
             return own
-        said: list[Entry[Any]] = journal.of(known.thread, *OURS)
+        said: list[Entry[Any]] = journal.thread_entries(known.thread, *OURS)
         told_of = {entry.event.ts for entry in said}
         own = [item for item in own if item.get("ts") not in told_of]
         if own:
             begun = _Begun.in_thread(journal, known.thread)
-            own = [item for item in own if not begun.may_be(item)]
+            own = [item for item in own if not begun.may_include(item)]
         return own
 
-    def answered(self, unknown: Sequence[Item], items: Iterable[Item]) -> frozenset[str]:
+    def answered_messages(self, unknown: Sequence[Item], items: Iterable[Item]) -> frozenset[str]:
         """Which messages of this thread these have answered, by their ts.
 
         One that does not say what it answers, as an older version wrote it, answers all that stands above it.
@@ -82,11 +82,11 @@ class _Begun:
     @classmethod
     def in_thread(cls, journal: Journal, thread: str) -> _Begun:
         """Those of this thread."""
-        intents: list[Entry[Any]] = journal.of(thread, SpeechBegan, CardBegan)
+        intents: list[Entry[Any]] = journal.thread_entries(thread, SpeechBegan, CardBegan)
         pending = journal.still_pending([intent.seq for intent in intents])
         return cls(journal, thread, intents, set(pending))
 
-    def may_be(self, item: Item) -> bool:
+    def may_include(self, item: Item) -> bool:
         """May this message be one of them? While it grows it has no key.
 
         A restored journal uses the keys of its lost life again, so that what is older than all that was known

@@ -46,15 +46,15 @@ class Workspace:
 
     def is_forgotten(self, person: str, ts: str) -> bool:
         """Does this person want forgotten what they said or did then?"""
-        return moment(ts) <= self.forgotten.until(person)
+        return moment(ts) <= self.forgotten.forgotten_until(person)
 
-    def look_whose(self, item: Item) -> None:
+    def check_own_message(self, item: Item) -> None:
         """Does this message, which is the soul's own, name another journal?"""
         journal = marked(item).journal
         if journal not in ("", self.journal_id):
-            self.other.wrote(journal, at(item))
+            self.other.note_foreign_message(journal, at(item))
 
     @property
-    def mentioned(self) -> frozenset[str]:
+    def mentionable_ids(self) -> frozenset[str]:
         """Who may be mentioned: the owners, and those of the bots that can be."""
-        return self.owners | self.allowed.neighbours
+        return self.owners | self.allowed.mentionable_bots

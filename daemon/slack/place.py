@@ -31,7 +31,7 @@ def places_of(journal: Reading) -> Callable[[str], Opened]:
 
 def place_of(journal: Reading, thread: str) -> Opened:
     """The place of a thread that was opened in Slack; raises LookupError for any other."""
-    found = journal.latest(thread, Opened)
+    found = journal.latest_of_kind(thread, Opened)
     if found is None:
         raise LookupError(f"{thread} is not a conversation in Slack")
     return found.event
@@ -52,7 +52,7 @@ def opened(journal: Reading, key: str) -> Entry[Opened] | None:
     found = journal.get(key)
     if found is None or isinstance(found.event, Opened):
         return cast(Entry[Opened] | None, found)
-    return journal.latest(found.thread, Opened)
+    return journal.latest_of_kind(found.thread, Opened)
 
 
 def home(team: str) -> str:

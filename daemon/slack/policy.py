@@ -27,11 +27,11 @@ class Me:
     url: str = SOMEWHERE
     """Where the workspace is: links to its messages begin so."""
 
-    def said(self, user: object, bot: object) -> bool:
+    def is_own_message(self, user: object, bot: object) -> bool:
         """Is a message of this user, or of this bot, one of our own?"""
         return user == self.user or bool(self.bot and bot == self.bot)
 
-    def called_in(self, message: Message) -> bool:
+    def is_mentioned_in(self, message: Message) -> bool:
         """Does it mention the soul?"""
         return message.called or self.user in message.mentions
 
@@ -49,25 +49,25 @@ class Allowed:
     daily: int = 20
 
     @property
-    def neighbours(self) -> frozenset[str]:
+    def mentionable_bots(self) -> frozenset[str]:
         """Those of the bots that can be mentioned: they are named by the ids of their users."""
         return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
 
-    def names(self, message: Message) -> bool:
+    def is_allowed_bot(self, message: Message) -> bool:
         """Did one of the bots write it that may speak to the soul?"""
-        return message.by_bot and (message.user in self.bots or message.bot in self.bots)
+        return message.is_by_bot and (message.user in self.bots or message.bot in self.bots)
 
-    def hears(self, message: Message) -> bool:
+    def may_be_heard(self, message: Message) -> bool:
         """May whoever said this speak to the soul there?"""
-        if message.by_bot:
-            return self.names(message) and self.is_open(message.channel, message.kind)
+        if message.is_by_bot:
+            return self.is_allowed_bot(message) and self.is_open_to_all(message.channel, message.kind)
         return self.may_speak(message.user, message.channel, message.kind)
 
     def may_speak(self, person: str, channel: str, kind: str) -> bool:
         """May this person speak to the soul in a conversation of this kind?"""
-        return self.is_open(channel, kind) and (not self.users or person in self.users)
+        return self.is_open_to_all(channel, kind) and (not self.users or person in self.users)
 
-    def is_open(self, channel: str, kind: str) -> bool:
+    def is_open_to_all(self, channel: str, kind: str) -> bool:
         """May anybody speak to it there?"""
         return kind == "dm" or not self.channels or channel in self.channels
 
@@ -87,8 +87,8 @@ def judge(
     What would be answered, but is read too late for that, is "late". `enough`: no bot is answered here now.
     """
     address = _address(message, me, called_by)
-    ignores_bot = message.by_bot and (enough or not me.called_in(message))
-    if address in ANSWERED and (ignores_bot or not allowed.hears(message)):
+    ignores_bot = message.is_by_bot and (enough or not me.is_mentioned_in(message))
+    if address in ANSWERED and (ignores_bot or not allowed.may_be_heard(message)):
         address = "heard"
     if address == "heard" and called_by is None:
         return "ignored"
@@ -103,7 +103,7 @@ def _address(message: Message, me: Me, called_by: str | None) -> Address:
         return "heard"
     if message.kind == "dm":
         return "dm"
-    if me.called_in(message):
+    if me.is_mentioned_in(message):
         return "mention"
     if is_for_another(message.text):
         return "heard"

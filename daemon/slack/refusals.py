@@ -181,14 +181,14 @@ class Scopes:
         """What each method was refused for."""
 
     @property
-    def wrong(self) -> Sequence[str]:
+    def owner_advice(self) -> Sequence[str]:
         """What is lacking without which the soul cannot speak, and what to do."""
         essential = dict.fromkeys(needed for needed in self._lacking.values() if ESSENTIAL in needed)
         return [
             f"The Slack app lacks the scope {needed}, so nothing can be said. {FIX}" for needed in essential
         ]
 
-    def refused(self, method: str, answer: Mapping[str, Any]) -> None:
+    def note_refused(self, method: str, answer: Mapping[str, Any]) -> None:
         """Slack refused this method for want of a scope; its answer names it, and those that there are."""
         needed = _scopes(answer, "needed") or "one that it does not name"
         self._lacking[method] = needed
@@ -199,7 +199,7 @@ class Scopes:
                 "Slack refuses %s: the app lacks the scope %s. %s It has: %s.", method, needed, FIX, provided
             )
 
-    def taken(self, method: str) -> None:
+    def note_accepted(self, method: str) -> None:
         """Slack took a call of this method: what it was refused for is there now, for others, too."""
         needed = self._lacking.get(method)
         if needed:

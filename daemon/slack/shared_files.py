@@ -128,7 +128,7 @@ class SlackFiles:
     async def _described(self, id: str) -> SharedFile:
         """The file as Slack describes it now."""
         try:
-            answer = await self.web.ask(self.web.client.files_info, file=id)
+            answer = await self.web.call_readonly(self.web.client.files_info, file=id)
         except SlackApiError as refusal:
             word = error_of(refusal)
             if word == MISSING_SCOPE:

@@ -73,7 +73,7 @@ class SlackShelf:
         """All that was said in this conversation; a message is a part, named by its permalink."""
         place = self._place(thread)
         with _asking_slack():
-            items = await self.archive.replies(place.channel, place.ts, 0.0)
+            items = await self.archive.read_replies(place.channel, place.ts, 0.0)
             return [await self._document("thread", place, items, until)]
 
     async def channel(
@@ -110,17 +110,17 @@ class SlackShelf:
 
     def _earlier(self, root: str) -> Iterator[str]:
         """In a DM the other roots of it, the latest first."""
-        here = self.workspace.journal.latest(root, Opened)
+        here = self.workspace.journal.latest_of_kind(root, Opened)
         if here is None or here.event.where != "dm":
             return
-        for opened in reversed(self.workspace.journal.kind(Opened)):
+        for opened in reversed(self.workspace.journal.entries_of_kind(Opened)):
             if opened.event.channel == here.event.channel and opened.thread != root:
                 yield opened.thread
 
     def _shared(self, root: str, until: float) -> list[SharedFile]:
         """What was shared under this root, each file once, the oldest first."""
         files: list[SharedFile] = []
-        for entry in self.workspace.journal.of(root, Said):
+        for entry in self.workspace.journal.thread_entries(root, Said):
             if float(entry.event.ts) <= until:
                 files.extend(entry.event.files)
         return _each_once(files)
@@ -137,9 +137,9 @@ class SlackShelf:
         """Another channel, if all who read here could read there, and whoever asks does."""
         wanted = _plain(name)
         await self.workspace.places.update()
-        channel = self.workspace.places.of(thread)
+        channel = self.workspace.places.channel_of(thread)
         assert channel is not None
-        for there in self.workspace.places.known(channel):
+        for there in self.workspace.places.visible_channels(channel):
             if wanted not in (_plain(there.now), _plain(there.channel)):
                 continue
             if there.channel != here.channel and not await self._are_members(askers, there.channel):
@@ -148,21 +148,21 @@ class SlackShelf:
         raise DocumentError(UNKNOWN_CHANNEL.format(name=name))
 
     async def _are_members(self, people: Sequence[str], channel: str) -> bool:
-        members = await self.archive.members(channel)
+        members = await self.archive.read_members(channel)
         return bool(people) and members.issuperset(people)
 
     async def _history(self, place: Opened, since: float) -> list[Item]:
         """The messages since then, with the replies to them."""
-        items = await self.archive.history(place.channel, since)
+        items = await self.archive.read_history(place.channel, since)
         live = live_threads(items, since)
         items = [item for item in items if at(item) >= since]
         for root in nlargest(MOST_THREADS, live, key=live.__getitem__):
-            items += await self.archive.replies(place.channel, root, since)
+            items += await self.archive.read_replies(place.channel, root, since)
         return items
 
     async def _document(self, name: str, place: Opened, items: Iterable[Item], until: float) -> Document:
         """What was said until then and nobody wants forgotten: a part each, in the order of their times."""
-        unsaid = self.workspace.forgotten.unsaid()
+        unsaid = self.workspace.forgotten.forgotten_messages()
         parts: dict[str, str] = {}
         for item in sorted(items, key=at):
             if at(item) > until:
@@ -181,7 +181,7 @@ class SlackShelf:
         me = self.workspace.me
         words = await self.workspace.people.describe(message)
         name = words["name"]
-        if me.said(message.user, message.bot):
+        if me.is_own_message(message.user, message.bot):
             name = me.name
         when = datetime.fromtimestamp(float(message.ts), UTC)
         files = "".join(f" [file: {file.name}]" for file in message.files)

@@ -47,11 +47,11 @@ class Pace:
         self._rests = 0.0
 
     @property
-    def resting(self) -> bool:
+    def is_resting(self) -> bool:
         """Has Slack had enough for now?"""
         return self._clock.steady() < self._rests
 
-    def slot(self) -> float:
+    def take_slot(self) -> float:
         """Take the next free slot; in how many seconds it comes."""
         now = self._clock.steady()
         self._due = max(self._due, now)
@@ -59,7 +59,7 @@ class Pace:
         self._due += self._each
         return wait
 
-    def rest(self, seconds: float) -> None:
+    def pause_for(self, seconds: float) -> None:
         """Slack wants no call for so long."""
         self._rests = self._clock.steady() + seconds
         self._due = max(self._due, self._rests + self._ahead)
@@ -85,26 +85,26 @@ class Spot:
     """Does the task wait until Slack may be told?"""
 
     @property
-    def telling(self) -> bool:
+    def is_being_set(self) -> bool:
         """Is a request on its way, or at once?"""
         return self.task is not None and not self.waits
 
     @property
-    def astray(self) -> bool:
+    def is_stale(self) -> bool:
         """Is there something to do?"""
         return self.wanted is not None and self.wanted != self.stands
 
     @property
-    def over(self) -> bool:
+    def is_forgettable(self) -> bool:
         """Is there nothing to know about it any more?"""
         return self.stands == NOTHING and not self.wanted
 
     @property
-    def clear(self) -> bool:
+    def is_clear(self) -> bool:
         """Does nothing of ours stand there?"""
-        return self.wanted is None or self.over
+        return self.wanted is None or self.is_forgettable
 
-    def let_go(self) -> None:
+    def stop_wanting(self) -> None:
         """Nothing is wanted here, unless that is somebody else's to say."""
         if self.wanted is not None:
             self.wanted = NOTHING
@@ -131,17 +131,17 @@ class Sign:
     _closing: bool = False
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Is there something that Slack is being told now, or at once?"""
-        return any(spot.telling for spot in self._spots.values())
+        return any(spot.is_being_set for spot in self._spots.values())
 
     @property
-    def clear(self) -> bool:
+    def is_clear(self) -> bool:
         """Does it stand nowhere that is ours?"""
-        return self._lacking or all(spot.clear for spot in self._spots.values())
+        return self._lacking or all(spot.is_clear for spot in self._spots.values())
 
     @property
-    def shows(self) -> bool:
+    def is_wanted_anywhere(self) -> bool:
         """Is it wanted anywhere?"""
         return any(spot.wanted for spot in self._spots.values())
 
@@ -154,14 +154,14 @@ class Sign:
                 spot.stands = None
                 self._start(spot)
 
-    def place(self, thread: str) -> Opened | None:
+    def place_of(self, thread: str) -> Opened | None:
         """Where it may stand there, or is about to; None where it does not. A thread never moves."""
         spot = self._spots.get(thread)
         if spot is None:
             return None
         return spot.place
 
-    def want(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
+    def set_text(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
         """This is to stand there from now on, for as long as the thread is ours."""
         spot = self._spots.get(thread)
         if spot is None:
@@ -176,31 +176,31 @@ class Sign:
             spot.stands = None
         self._start(spot)
 
-    def doubt(self, thread: str, place: Opened, hold: Hold) -> None:
+    def mark_unknown(self, thread: str, place: Opened, hold: Hold) -> None:
         """Nobody knows what stands there, and nothing is to."""
         spot = self._spots[thread] = Spot(thread=thread, place=place, hold=hold, stands=None, left=True)
         self._start(spot)
 
-    def swept(self, thread: str) -> None:
+    def cleared_by_slack(self, thread: str) -> None:
         """Slack has just taken it away there."""
         spot = self._spots.get(thread)
         if spot is None:
             return
-        spot.let_go()
-        if spot.telling:
+        spot.stop_wanting()
+        if spot.is_being_set:
             spot.swept = True  # what is on its way may come before or after
         elif spot.stands is not None:
             spot.stands = NOTHING
-        if spot.over and not spot.task:
+        if spot.is_forgettable and not spot.task:
             del self._spots[thread]
 
     async def close(self, seconds: float) -> None:
         """Nothing is wanted anywhere any more: one more try for each thread, for so long in all."""
         self._closing = True
         for spot in self._spots.values():
-            spot.let_go()
+            spot.stop_wanting()
             self._wake(spot)
-        ours = [spot for spot in self._spots.values() if spot.astray or spot.task]
+        ours = [spot for spot in self._spots.values() if spot.is_stale or spot.task]
         tries = [spot.task or self._begin(spot) for spot in ours]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -216,11 +216,11 @@ class Sign:
             spot.task = None
 
     def _start(self, spot: Spot) -> None:
-        if spot.astray and not (spot.task or self._lacking or self._closing):
+        if spot.is_stale and not (spot.task or self._lacking or self._closing):
             self._begin(spot)
 
     def _begin(self, spot: Spot) -> asyncio.Task[None]:
-        spot.task = asyncio.create_task(self._bring_about(spot), name=f"a status of {spot.thread}")
+        spot.task = asyncio.create_task(self._reach_wanted(spot), name=f"a status of {spot.thread}")
         spot.task.add_done_callback(partial(self._ended, spot))
         return spot.task
 
@@ -232,22 +232,22 @@ class Sign:
             log.critical("A status is left as it is.", exc_info=task.exception())
             spot.wanted = None
         self._start(spot)
-        if not spot.task and (spot.over or self._lacking) and self._spots.get(spot.thread) is spot:
+        if not spot.task and (spot.is_forgettable or self._lacking) and self._spots.get(spot.thread) is spot:
             del self._spots[spot.thread]
         self.rested()
 
-    async def _bring_about(self, spot: Spot) -> None:
+    async def _reach_wanted(self, spot: Spot) -> None:
         """Until it is so. What is wanted may change at each await."""
         failures = 0
         moment = 0.0
         if spot.wanted and spot.stands == NOTHING:
             moment = MOMENT
-        while spot.astray and not self._lacking:
+        while spot.is_stale and not self._lacking:
             await self._take_slot(spot, max(pause(failures + 1), moment))
             moment = 0.0
-            if self.pace.resting and not self._closing:
+            if self.pace.is_resting and not self._closing:
                 continue
-            if spot.astray and not self._lacking:
+            if spot.is_stale and not self._lacking:
                 failures += 1
                 if await self._try(spot):
                     failures = 0
@@ -268,7 +268,7 @@ class Sign:
             spot.waits = False
 
     async def _wait(self, least: float) -> None:
-        seconds = max(self.pace.slot(), least)
+        seconds = max(self.pace.take_slot(), least)
         if seconds > 0 and not self._closing:
             await self.web.clock.sleep(seconds)
 
@@ -280,7 +280,7 @@ class Sign:
         spot.swept = False
         where = {"channel_id": spot.place.channel, "thread_ts": spot.place.ts}
         try:
-            await self.web.once(spot.hold, self.method, **where, status=value or self.nothing)
+            await self.web.send_request(spot.hold, self.method, **where, status=value or self.nothing)
         except OUT_OF_REACH:
             return False
         except (Fenced, SlackApiError, JournalError) as error:
@@ -308,7 +308,7 @@ class Sign:
         if word in LACKING:
             self._leave_out(word)
         elif word == LIMITED:
-            self.pace.rest(retry_after(error) or LONGEST_WAIT)
+            self.pace.pause_for(retry_after(error) or LONGEST_WAIT)
         elif final(error):
             spot.wanted = None
         return False

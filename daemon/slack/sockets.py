@@ -61,7 +61,7 @@ class Sockets:
     async def connect(self) -> None:
         """Begin to listen; returns when the first of them does. Raises ConfigError."""
         for _ in range(self.hearing.wanted):
-            task = asyncio.create_task(self._keep())
+            task = asyncio.create_task(self._keep_connected())
             task.add_done_callback(self._ended)
             self._keeping.append(task)
         first = asyncio.create_task(self._first.wait())
@@ -79,7 +79,7 @@ class Sockets:
         await asyncio.gather(*self._keeping, return_exceptions=True)
         await asyncio.gather(*map(self._hang_up, self.hearing.lines))
 
-    async def _keep(self) -> None:
+    async def _keep_connected(self) -> None:
         """One connection: a line, and the next one as soon as it is needed, until cancelled.
 
         The next one begins before the last is closed, so that nothing falls between them. Each attempt has a
@@ -103,23 +103,23 @@ class Sockets:
                 continue
             finally:
                 self.hearing.opening -= 1
-            again = self.hearing.recount(line)
+            again = self.hearing.compare_socket_count(line)
             self.hearing.opened[reason] += 1
-            if last is None or not last.alive:
+            if last is None or not last.is_alive:
                 self._first.set()
                 self.began()
             if last:
                 await self._hang_up(last)
             last = line
             since = clock.steady()
-            reason = await self._over(line, again)
-            self.hearing.was_deaf |= not self.hearing.alive
+            reason = await self._replacement_reason(line, again)
+            self.hearing.was_deaf |= not self.hearing.alive_count
             if reason in ADVICE:
                 log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
             if reason == RECOUNT or clock.steady() - since >= STEADY:
                 attempts = 0
 
-    async def _over(self, line: Line, again: float | None) -> str:
+    async def _replacement_reason(self, line: Line, again: float | None) -> str:
         """Why another line must take its place, if only so that Slack counts them again."""
         if again is None:
             return await line.over
@@ -170,7 +170,7 @@ class Sockets:
             return
         error = keeping.exception()
         if error:
-            self.web.end(error)
+            self.web.give_up(error)
 
 
 def _lacking(failure: Exception) -> str:

@@ -76,7 +76,7 @@ class SlackSpeaker:
         self._web = workspace.web
         self._journal = workspace.journal
         self._me = workspace.me
-        self._mentioned = workspace.mentioned
+        self._mentioned = workspace.mentionable_ids
         self._people = workspace.people
         self._status = Status(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
@@ -91,23 +91,23 @@ class SlackSpeaker:
 
     async def close(self) -> None:
         """Leave as it is what turns that were cut off had begun to say, and show nothing any more."""
-        await asyncio.gather(*(stream.leave() for stream in self._streams.values()))
+        await asyncio.gather(*(stream.abandon() for stream in self._streams.values()))
         await self._status.close()
 
     @property
     def busy(self) -> bool:
         """Is a status on its way to Slack?"""
-        return self._status.busy
+        return self._status.is_busy
 
-    def left_out(self, thread: str, word: str) -> None:
+    def report_left_out(self, thread: str, word: str) -> None:
         """Slack refused something in each form, with this word: people there do not see it."""
-        self._left_out.note(self._place_of(thread).place, thread, word)
+        self._left_out.record_refusal(self._place_of(thread).place, thread, word)
 
     def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
         """The text as messages that Slack takes whole."""
         return pages(text, cuts, ended)
 
-    def cut(self, text: str, since: int) -> int:
+    def page_end(self, text: str, since: int) -> int:
         """Where a page that began at `since` had best end, if it must end now."""
         return cut(text, since)
 
@@ -126,7 +126,7 @@ class SlackSpeaker:
         with saying():
             stream = await self._begin(self._draft(thread, key), text, hold)
         self._streams[thread] = stream
-        self._status.replied(thread)
+        self._status.note_reply(thread)
         return stream.ts
 
     async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
@@ -164,7 +164,7 @@ class SlackSpeaker:
             draft = self._draft(thread, key, answers)
             if ts is None:
                 ts = await draft.post(quiet(text, draft.keep), hold, choices, plain=plain)
-                self._status.replied(thread)
+                self._status.note_reply(thread)
                 return ts
             final = quiet(text, draft.keep, draft.named)
             if not await self._ended(thread, draft, ts, final, hold, choices):
@@ -172,7 +172,7 @@ class SlackSpeaker:
                 await draft.rewrite(ts, final, hold, choices, plain=plain)
         return ts
 
-    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+    async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
         """It stays as it reads, without buttons; if it is a stream still, it ends with `end`.
 
         Returns how it reads then. Empty: another daemon wrote it. What Slack shows of that is mrkdwn, and not
@@ -215,11 +215,11 @@ class SlackSpeaker:
         """
         with saying(its_content=True):
             draft = self._draft(thread, f"{key} instead: {digest(text)}", answers)
-            posted = await self.own(thread, float(ts))
+            posted = await self.own_messages(thread, float(ts))
             found = [one.ts for one in posted if one.key == digest(draft.key)]
             if not found:
                 found.append(await draft.post(quiet(text, draft.keep), hold, choices, plain=plain))
-                self._status.replied(thread)
+                self._status.note_reply(thread)
             await draft.remove(ts, hold)
         return found[0]
 
@@ -242,7 +242,7 @@ class SlackSpeaker:
                 if not final(refusal):
                     raise
 
-    async def card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
+    async def show_card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
         draft = self._draft(thread, key)
         with saying():
@@ -255,10 +255,10 @@ class SlackSpeaker:
                 if error_of(refusal) == GONE:
                     raise CardGone(said) from refusal
                 if is_of_content(refusal):
-                    self.left_out(thread, why(refusal))
+                    self.report_left_out(thread, why(refusal))
                 raise CardRefused(said) from refusal
         if ts is None:
-            self._status.replied(thread)
+            self._status.note_reply(thread)
         return shown
 
     async def _put_card(self, draft: Draft, ts: str | None, plan: Planned, hold: Hold) -> str:
@@ -278,7 +278,7 @@ class SlackSpeaker:
         """
         place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
-        if place.called_by != place.ts or self._journal.of(thread, *OURS):
+        if place.called_by != place.ts or self._journal.thread_entries(thread, *OURS):
             where["thread_ts"] = place.ts
         with saying(its_content=True):
             try:
@@ -295,7 +295,7 @@ class SlackSpeaker:
                     raise
                 log.warning("Slack would not tell one person something (%s).", error_of(refusal))
 
-    async def direct(self, person: str, hold: Hold) -> str:
+    async def open_dm(self, person: str, hold: Hold) -> str:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
         if person not in self._direct:
             with saying():
@@ -304,9 +304,9 @@ class SlackSpeaker:
 
     async def name(self, person: str) -> str:
         """What someone is called; empty where Slack does not say."""
-        return await self._people.name(person)
+        return await self._people.look_up_name(person)
 
-    async def own(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
         """Our messages here since then, oldest first; one that grows reads as it soon will."""
         with saying():
             return [self._posted(thread, item) for item in await self._own(thread, since)]
@@ -320,9 +320,9 @@ class SlackSpeaker:
         if place.ts:
             read, where["ts"] = client.conversations_replies, place.ts
         items: list[Item] = []
-        async for page in pages_of(self._web.ask, read, "messages", PAGES, **where):
+        async for page in pages_of(self._web.call_readonly, read, "messages", PAGES, **where):
             items += page
-        ours = [item for item in items if self._me.said(item.get("user"), item.get("bot_id"))]
+        ours = [item for item in items if self._me.is_own_message(item.get("user"), item.get("bot_id"))]
         return [item for item in sorted(ours, key=at) if at(item) >= since]
 
     def _posted(self, thread: str, item: Item) -> Posted:

@@ -56,7 +56,7 @@ class Status:
             nothing=NOTHING,
             lasts=REFRESH,
             deserted=self._deserted,
-            rested=self._rested,
+            rested=self._record_rest,
         )
         self._session = Sign(
             web=web,
@@ -65,26 +65,26 @@ class Status:
             nothing=DONE,
             lasts=float("inf"),
             deserted=self._deserted,
-            rested=self._rested,
+            rested=self._record_rest,
         )
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Is Slack being told something, or at once?"""
-        return self._line.busy or self._session.busy or self._marking is not None
+        return self._line.is_busy or self._session.is_busy or self._marking is not None
 
     def begin(self) -> None:
         """Take away what a daemon that was killed may have left standing.
 
         The lease that its attempt had still holds until there is another attempt, which knows better.
         """
-        attempts = self._journal.attempted(since=self._mark())
+        attempts = self._journal.latest_attempts(since=self._mark())
         for thread, epoch in attempts[-MOST:]:
             place = self._place(thread)
             if place:
                 self._repairing = True
                 for sign in (self._line, self._session):
-                    sign.doubt(thread, place, self._held(thread, epoch))
+                    sign.mark_unknown(thread, place, self._held(thread, epoch))
 
     async def close(self) -> None:
         """Take away what is still shown, within a moment; what Slack does not take is for the next start."""
@@ -94,12 +94,12 @@ class Status:
         await asyncio.gather(self._line.close(GOODBYE), self._session.close(GOODBYE))
         if self._marking:
             await self._marking
-        if self._clear and self._journal.attempted(since=self._mark()):
-            await self._note(self._journal.last())
+        if self._clear and self._journal.latest_attempts(since=self._mark()):
+            await self._note(self._journal.last_seq_of_all())
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
         """These words, and that the session is at work; without words, nothing any more."""
-        place = self._line.place(thread) or self._session.place(thread)
+        place = self._line.place_of(thread) or self._session.place_of(thread)
         if place is None and text:
             place = self._place(thread)
         if place is None:
@@ -107,24 +107,24 @@ class Status:
         work = NOTHING
         if text:
             work = WORKING
-        self._line.want(thread, place, text, hold)
-        self._session.want(thread, place, work, hold)
+        self._line.set_text(thread, place, text, hold)
+        self._session.set_text(thread, place, work, hold)
         if text and (self._keeping is None or self._keeping.done()):
             self._keeping = asyncio.create_task(self._keep(), name="status lines")
 
     async def _keep(self) -> None:
         """Show words again before Slack takes them away, as long as any are wanted."""
-        while self._line.shows:
+        while self._line.is_wanted_anywhere:
             await self._web.clock.sleep(LOOK)
             self._line.refresh(self._is_at_work)
 
     def _is_at_work(self, thread: str) -> bool:
         """Does a turn run there, or in a branch of it?"""
-        return any(root_of(began.thread) == thread for began in self._journal.pending(TurnBegan))
+        return any(root_of(began.thread) == thread for began in self._journal.pending_entries(TurnBegan))
 
-    def replied(self, thread: str) -> None:
+    def note_reply(self, thread: str) -> None:
         """A new message stands there: with it Slack takes the words away."""
-        self._line.swept(thread)
+        self._line.cleared_by_slack(thread)
 
     def _place(self, thread: str) -> Opened | None:
         """Where this is, if it is in this workspace."""
@@ -138,17 +138,17 @@ class Status:
 
     def _held(self, thread: str, epoch: int) -> Hold:
         def hold() -> None:
-            if not self._journal.holds(thread, epoch):
+            if not self._journal.holds_lease(thread, epoch):
                 raise Fenced(thread)
 
         return hold
 
     def _deserted(self, thread: str) -> bool:
-        return not self._journal.pending(TurnBegan, thread=thread)
+        return not self._journal.pending_entries(TurnBegan, thread=thread)
 
     @property
     def _clear(self) -> bool:
-        return self._line.clear and self._session.clear
+        return self._line.is_clear and self._session.is_clear
 
     def _mark(self) -> int:
         """The seq up to which no attempt has left anything standing."""
@@ -156,15 +156,15 @@ class Status:
             return cleared.event.upto
         return 0
 
-    def _rested(self) -> None:
+    def _record_rest(self) -> None:
         """Note now and then that nothing is shown, so that the next start need not look far."""
         passed = self._web.clock.steady() - self._looked
         due = self._repairing or passed >= EACH
-        if not due or self._marking or not self._clear or self._journal.pending(TurnBegan):
+        if not due or self._marking or not self._clear or self._journal.pending_entries(TurnBegan):
             return
         self._repairing = False
         self._looked = self._web.clock.steady()
-        self._marking = asyncio.create_task(self._note(self._journal.last()), name="status mark")
+        self._marking = asyncio.create_task(self._note(self._journal.last_seq_of_all()), name="status mark")
         self._marking.add_done_callback(self._marked)
 
     def _marked(self, _: asyncio.Task[None]) -> None:

@@ -75,13 +75,13 @@ def expected_in(journal: Journal, me: Me, stop: Stop) -> Entry[Opened] | None:
     found: Entry[Opened] | None = None
     if stop.root:
         found = opened(journal, thread_key(me.team, stop.channel, stop.root))
-    elif me.said(stop.whose, ""):
+    elif me.is_own_message(stop.whose, ""):
         found = _said_lately(journal, stop)
     elif stop.whose == stop.user:
         said = journal.get(f"msg:{me.team}:{stop.channel}:{stop.on}")
         if said and isinstance(said.event, Message):
-            found = journal.latest(said.thread, Opened)
-    if found is None or journal.pending(*AT_WORK, thread=found.thread):
+            found = journal.latest_of_kind(said.thread, Opened)
+    if found is None or journal.pending_entries(*AT_WORK, thread=found.thread):
         return None
     return found
 
@@ -91,9 +91,9 @@ def _said_lately(journal: Journal, stop: Stop) -> Entry[Opened] | None:
     on = float(stop.on)
     if float(stop.ts) - on > RECENT:
         return None
-    for entry in journal.kind(Spoken, at=on - SKEW):
+    for entry in journal.entries_of_kind(Spoken, at=on - SKEW):
         if entry.event.ts == stop.on:
-            known = journal.latest(entry.thread, Opened)
+            known = journal.latest_of_kind(entry.thread, Opened)
             if known and known.event.channel == stop.channel:
                 return known
     return None
@@ -104,7 +104,7 @@ def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
     for one in at_work(journal):
         if one.event.channel != stop.channel:
             continue
-        said: list[Entry[Any]] = journal.of(one.thread, *OURS)
+        said: list[Entry[Any]] = journal.thread_entries(one.thread, *OURS)
         if any(entry.event.ts == stop.on for entry in said):
             return one
     return None
@@ -112,7 +112,7 @@ def _speaking(journal: Journal, stop: Stop) -> Entry[Opened] | None:
 
 def at_work(journal: Journal) -> list[Entry[Opened]]:
     """The conversations that are at work; the one in which something came last is the first."""
-    threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending(*AT_WORK)))
+    threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending_entries(*AT_WORK)))
     found: list[Entry[Opened]] = []
     for thread in threads:
         found.extend(journal.latest_first(thread, Opened))
@@ -156,9 +156,9 @@ def _work(journal: Journal, thread: str) -> list[Entry[Input]]:
 
 def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
     """What the thread is at work on: the messages that wait, its turn took, or its suspended execution."""
-    yield from journal.inputs(thread)
-    running: list[Entry[TurnBegan | Asked]] = journal.pending(TurnBegan, Asked, thread=thread)
+    yield from journal.pending_inputs(thread)
+    running: list[Entry[TurnBegan | Asked]] = journal.pending_entries(TurnBegan, Asked, thread=thread)
     for entry in running:
         began = journal.get(f"{entry.event.execution}/began")
         if began and isinstance(began.event, TurnBegan):
-            yield from journal.many(began.event.inputs)
+            yield from journal.entries_at(began.event.inputs)

@@ -68,7 +68,7 @@ class Stream:
             event.set()
         await self._pump
 
-    async def leave(self) -> None:
+    async def abandon(self) -> None:
         """Show nothing more, and wait for nothing: what stands there is for another attempt to end."""
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
@@ -87,7 +87,7 @@ class Stream:
     async def _run(self) -> None:
         while self._whole:
             await self._grown.wait()
-            await self._draft.web.until(self._enough, PACE)
+            await self._draft.web.wait_until(self._enough, PACE)
             if self._closed.is_set() or self._next is None:
                 return
             self._grown.clear()
@@ -112,6 +112,6 @@ class Stream:
                 self._whole = False
                 return
             self._grown.set()
-            await self._draft.web.until(self._closed, wait)
+            await self._draft.web.wait_until(self._closed, wait)
         except (Fenced, *OUT_OF_REACH):
             self._whole = False

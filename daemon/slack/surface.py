@@ -76,7 +76,7 @@ class Slack:
         self._left_out = LeftOut(self.clock)
         self.places = Places(self.journal)
         """Which conversations there are: one for all who ask, since after a start it is folded anew."""
-        self.neighbours = self.allowed.neighbours
+        self.neighbours = self.allowed.mentionable_bots
         """The bots that can be mentioned."""
         self.meetings = Neighbours(self.journal, self.clock, self.allowed.daily, self.places)
         """How much there is between them and the soul."""
@@ -92,7 +92,7 @@ class Slack:
         async with AsyncExitStack() as opening:
             session = ClientSession(headers=self.access.headers, timeout=ClientTimeout(total=TIMEOUT))
             await opening.enter_async_context(session)
-            self._workspace = workspace = await self._arrived(session)
+            self._workspace = workspace = await self._identity(session)
             self.name = workspace.me.name
             web = workspace.web
             archive = Archive(web)
@@ -106,7 +106,7 @@ class Slack:
             catch_up = CatchUp(workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age)
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
-            self._sockets = Sockets(app, web, self.access, session, self.hearing, self._hears_again)
+            self._sockets = Sockets(app, web, self.access, session, self.hearing, self._read_missed)
             opening.push_async_callback(self._inbox.bot_messages.close)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
@@ -114,14 +114,14 @@ class Slack:
             self._open = opening.pop_all()
         return self
 
-    async def _arrived(self, session: ClientSession) -> Workspace:
+    async def _identity(self, session: ClientSession) -> Workspace:
         """Where we are, and who."""
         web = web_of(self.access, session, self.clock, self._scopes)
         me = await arrive(web, self.access)
         self.hearing.other.since = web.now()
         ids = ChannelIds(self.journal, me.team)
-        web.channel_now = ids.now
-        channels = frozenset(map(ids.first, self.allowed.channels))
+        web.channel_now = ids.current_id
+        channels = frozenset(map(ids.first_id, self.allowed.channels))
         return Workspace(
             web=web,
             me=me,
@@ -149,33 +149,33 @@ class Slack:
         return self._workspace.web.died
 
     @property
-    def wrong(self) -> Sequence[str]:
+    def owner_advice(self) -> Sequence[str]:
         """What only an owner can mend, and how: a sentence each."""
-        return [*self._scopes.wrong, *self.hearing.other.wrong, *self._left_out.wrong]
+        return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
 
-    async def called(self, id: str) -> str:
+    async def name_of(self, id: str) -> str:
         """What a person or a channel is called; empty where Slack does not say it in time."""
         if not self.name:
             return ""
-        return await self._workspace.people.name(id)
+        return await self._workspace.people.look_up_name(id)
 
     async def people_in(self, channel: str) -> Collection[str]:
         """Those who are in a conversation beside the soul (ids); none where Slack does not say it in time."""
         web, found = self._workspace.web, set[str]()
         with suppress(TimeoutError, SlackApiError, *OUT_OF_REACH):
             async with asyncio.timeout(PATIENCE):
-                found = await members(web.ask, web.client.conversations_members, channel, most=1)
+                found = await members(web.call_readonly, web.client.conversations_members, channel, most=1)
         return found - {self._workspace.me.user}
 
     def is_me(self, id: str) -> bool:
         """True for the ids of the soul's own user and bot."""
-        return bool(self.name) and self._workspace.me.said(id, id)
+        return bool(self.name) and self._workspace.me.is_own_message(id, id)
 
-    def link(self, channel: str, ts: str, root: str) -> str:
+    def message_link(self, channel: str, ts: str, root: str) -> str:
         """The link to a message where it stands in its thread; empty before Slack said where that is."""
         if not self.name:
             return ""
-        now = self._workspace.channel_ids.now(channel)
+        now = self._workspace.channel_ids.current_id(channel)
         return permalink(self._workspace.me.url, now, ts, root)
 
     async def press(self, asked: Entry[Asked], user: str, choice: Choice) -> bool:
@@ -183,9 +183,9 @@ class Slack:
 
         It goes the way of a press in Slack. Raises JournalError.
         """
-        return bool(self.name) and await self._inbox.press_beside(asked, user, choice)
+        return bool(self.name) and await self._inbox.press_outside_slack(asked, user, choice)
 
-    def _hears_again(self) -> None:
+    def _read_missed(self) -> None:
         """Read what may have been missed; only what came while no line was alive was missed for sure."""
         self.catch_up.wake(missed=self.hearing.was_deaf)
         self.hearing.was_deaf = False

@@ -29,35 +29,35 @@ class Marks:
     """By channel and root."""
     _unwritten: dict[str, float] = field(default_factory=dict)
 
-    def since(self, channel: str) -> float:
+    def unread_since(self, channel: str) -> float:
         """From when on there may be something in this channel, or in its threads, that is not known."""
         everywhere = self.whole.behind.get(channel, self.whole.until)
         return max(everywhere, self._channels.get(channel, 0.0))
 
-    def thread(self, channel: str, root: str) -> float | None:
+    def thread_read_until(self, channel: str, root: str) -> float | None:
         """When the last was said that was read of this thread; None if it was not read since `since`."""
         return self._threads.get((channel, root))
 
-    async def read_thread(self, channel: str, root: str, latest: float) -> None:
+    async def mark_thread_read(self, channel: str, root: str, latest: float) -> None:
         """All that was said in this thread, `latest` last, is in the journal. Raises JournalError."""
-        await self._write(ReadOn(channels=self._unwritten, threads={channel: {root: latest}}))
+        await self._record(ReadOn(channels=self._unwritten, threads={channel: {root: latest}}))
         self._threads[channel, root] = latest
 
-    async def read_channel(self, channel: str, until: float) -> None:
+    async def mark_channel_read(self, channel: str, until: float) -> None:
         """All that was said in this channel until then is in the journal, that of its threads, too.
 
         Written with others only: who is killed before looks at a page of each again. Raises JournalError.
         """
         self._channels[channel] = self._unwritten[channel] = until
         if len(self._unwritten) >= FEW:
-            await self.write()
+            await self.save()
 
-    async def write(self) -> None:
+    async def save(self) -> None:
         """Write down how far it has come. Raises JournalError."""
         if self._unwritten:
-            await self._write(ReadOn(channels=self._unwritten))
+            await self._record(ReadOn(channels=self._unwritten))
 
-    async def read_all(self, until: float, behind: Mapping[str, float]) -> None:
+    async def mark_all_read(self, until: float, behind: Mapping[str, float]) -> None:
         """All that was said until then is in the journal; less in the channels `behind`.
 
         Raises JournalError.
@@ -70,7 +70,7 @@ class Marks:
         self._threads.clear()
         self._unwritten = {}
 
-    async def _write(self, came: ReadOn) -> None:
+    async def _record(self, came: ReadOn) -> None:
         await note(self.journal, self.team, came)
         self._unwritten = {}
 
@@ -85,7 +85,7 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
     if whole is None:
         return None
     found = Marks(journal=journal, team=team, whole=whole)
-    for entry in journal.kind(ReadOn, since=journal.last_seq(home(team), CaughtUp)):
+    for entry in journal.entries_of_kind(ReadOn, since=journal.last_seq(home(team), CaughtUp)):
         if entry.thread != home(team):
             continue
         for channel, until in entry.event.channels.items():
@@ -112,7 +112,7 @@ def watermark(journal: Journal, team: str, now: float) -> CaughtUp | None:
 def _first_call(journal: Journal, team: str, now: float) -> float:
     """When the soul was first called, as Slack dates it; now, if it never was."""
     first = now
-    for entry in journal.kind(Opened):
+    for entry in journal.entries_of_kind(Opened):
         if entry.event.team == team and entry.event.called_by:
             first = min(first, float(entry.event.called_by))
     return first

@@ -94,7 +94,7 @@ class Web:
             return None
         return self.answered_at + self.clock.steady() - self._dated
 
-    async def until(self, event: asyncio.Event, seconds: float) -> None:
+    async def wait_until(self, event: asyncio.Event, seconds: float) -> None:
         """Wait until this happened, or this long."""
         waits = [asyncio.create_task(self.clock.sleep(seconds)), asyncio.create_task(event.wait())]
         try:
@@ -110,7 +110,7 @@ class Web:
         """One method; waits out a rate limit, for so many seconds. Raises SlackApiError or OUT_OF_REACH."""
         while True:
             try:
-                return await self.once(hold, method, **arguments)
+                return await self.send_request(hold, method, **arguments)
             except SlackApiError as refusal:
                 wait = retry_after(refusal, patience)
                 if wait is None:
@@ -118,13 +118,13 @@ class Web:
             patience -= wait
             await self.clock.sleep(wait)
 
-    async def ask(
+    async def call_readonly(
         self, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
         """The same of a method that changes nothing in the world: that needs no `hold`."""
         return await self.call(free, method, patience, **arguments)
 
-    async def once(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
+    async def send_request(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""
         hold()
         for name in CHANNEL & arguments.keys():
@@ -137,16 +137,16 @@ class Web:
             except SlackApiError as refusal:
                 word = error_of(refusal)
                 if word in REVOKED and "app_token" not in arguments:
-                    self.end(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
+                    self.give_up(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
                 if word == MISSING_SCOPE and isinstance(refusal.response.data, dict):
-                    self.scopes.refused(named(method), refusal.response.data)
+                    self.scopes.note_refused(named(method), refusal.response.data)
                 raise
-        self.scopes.taken(named(method))
+        self.scopes.note_accepted(named(method))
         self.answered_at = date(answer)
         self._dated = self.clock.steady()
         return answer
 
-    def end(self, reason: BaseException) -> None:
+    def give_up(self, reason: BaseException) -> None:
         """Slack will not have us any more. The first reason counts."""
         if not self.died.done():
             self.died.set_exception(reason)

@@ -34,13 +34,13 @@ async def recall(turn: Turn) -> None:
     """What was done before is one memory, and what was said since stands after it."""
     if not turn.execution.restarts:
         return
-    lines = [_done(entry) for entry in turn.execution.log if not entry.event.taken_from]
+    lines = [_done(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
     done = "\n".join([line for line in lines if line])
     words = worded(turn, "prompts/interrupted", log=done or "nothing yet")
-    log = await turn.once(Log(text=words))
-    turn.log = remember(log)
-    said = [remember(entry, turn.suffix) for entry in _said_since(turn)]
-    turn.memory = turn.memory.with_memory(turn.log, *said)
+    log = await turn.record(Log(text=words))
+    turn.restart_log = remember(log)
+    said = [remember(entry, turn.tag_suffix) for entry in _said_since(turn)]
+    turn.memory = turn.memory.with_memory(turn.restart_log, *said)
 
 
 def _done(entry: Entry[Any]) -> str:
@@ -64,11 +64,11 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
     journal, execution = turn.journal, turn.execution
     restart = journal.get(f"{execution.abandoned[-1]}/restarted")
     assert restart
-    began: Entry[TurnBegan] = journal.at(restart.cause or 0)
+    began: Entry[TurnBegan] = journal.entry(restart.cause or 0)
     own = set(began.event.inputs)
     others = set[int]()
-    for ended in journal.of(turn.thread, TurnEnded, since=turn.number):
-        its: Entry[TurnBegan] = journal.at(ended.cause or 0)
+    for ended in journal.thread_entries(turn.thread, TurnEnded, since=turn.began_seq):
+        its: Entry[TurnBegan] = journal.entry(ended.cause or 0)
         if ended.seq > restart.seq:
             break
         if its.event.execution == execution.id:
@@ -76,9 +76,9 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
         else:
             others.update(ended.event.keep)
     own.difference_update(turn.first.event.inputs)
-    said = only(Said, journal.many(sorted(own)))
+    said = only(Said, journal.entries_at(sorted(own)))
     words = [entry for entry in said if not isinstance(entry.event, Press)]
-    kept = journal.many(sorted(others))
+    kept = journal.entries_at(sorted(others))
     return by_seq([*words, *kept])
 
 
@@ -95,13 +95,13 @@ def _left(turn: Turn) -> Sequence[Entry[Asked]]:
     """The questions that were left with a restart in this turn, and whose messages serve no other one."""
     journal = turn.journal
     left = list[Entry[Asked]]()
-    for restart in journal.of(turn.thread, Restarted, since=turn.execution.began.seq):
-        left += only(Asked, journal.many(restart.closes))
-    now = only(Spoken, journal.under(turn.execution.path))
+    for restart in journal.thread_entries(turn.thread, Restarted, since=turn.execution.began.seq):
+        left += only(Asked, journal.entries_at(restart.closes))
+    now = only(Spoken, journal.entries_under(turn.execution.path))
     taken_over = {entry.event.ts for entry in now if entry.event.taken_from}
     found = []
     for asked in left:
-        said = only(Spoken, journal.many(asked.event.said))
+        said = only(Spoken, journal.entries_at(asked.event.said))
         messages = {entry.event.ts for entry in said}
         if messages.isdisjoint(taken_over):
             found.append(asked)

@@ -105,11 +105,11 @@ async def _tell_owners(world: World, notice: Notice, hold: Hold) -> None:
     reach = world.reach
     now = world.clock.steady()
     for owner in world.owners:
-        if not reach.may_tell(owner, notice.about):
+        if not reach.may_tell_owner(owner, notice.about):
             continue
-        reach.told(owner, notice.about, until=now + QUIET)
+        reach.mark_owner_told(owner, notice.about, until=now + QUIET)
         try:
-            thread = await world.speaker.direct(owner, hold)
+            thread = await world.speaker.open_dm(owner, hold)
         except SpeechFailed as error:
             log.warning("The owner %s could not be told: %s.", owner, error)
         else:
@@ -123,10 +123,10 @@ async def tell_of_refusal(scope: Scope, word: str) -> None:
     That it cannot say this to an owner is no news for owners.
     """
     world, first = scope.world, scope.execution.first.event
-    world.speaker.left_out(scope.thread, word)
+    world.speaker.report_left_out(scope.thread, word)
     if isinstance(first, TurnBegan) and first.process == NOTICING:
         return
-    opened = world.journal.latest(scope.thread, Opened)
+    opened = world.journal.latest_of_kind(scope.thread, Opened)
     place = opened.event.place if opened else scope.thread
     notice = Notice(about=REFUSED, what=f"in {place} ({word}).", text=REFUSED, is_news=lambda _: True)
     await _tell_owners(world, notice, scope.hold)
@@ -137,7 +137,7 @@ async def _leave(world: World, notice: Notice, thread: str) -> None:
     journal = world.journal
     last = None
     before = 0
-    for entry in journal.of(thread, Afterthought):
+    for entry in journal.thread_entries(thread, Afterthought):
         told = entry.event
         if told.process == NOTICING and told.params.get("about") == notice.about:
             last, before = entry, entry.seq
@@ -160,7 +160,7 @@ def _is_news(world: World, notice: Notice, last: Entry[Afterthought]) -> bool:
 
 def _is_mended(world: World, fault: Fault, last: Entry[Afterthought]) -> bool:
     """Has a model answered since then that shows this fault to be over?"""
-    for call in world.journal.kind(ModelCall, since=last.seq):
-        if call.event.outcome in USABLE and fault.mended_by(call.event.model):
+    for call in world.journal.entries_of_kind(ModelCall, since=last.seq):
+        if call.event.outcome in USABLE and fault.is_mended_by(call.event.model):
             return True
     return False

@@ -73,7 +73,7 @@ class BackendWatch:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if self._backend.is_there:
+        if self._backend.has_server:
             self._task = asyncio.create_task(self._watch())
         return self
 
@@ -85,7 +85,7 @@ class BackendWatch:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def checked(self) -> None:
+    async def wait_for_list(self) -> None:
         """Wait for the server's list, for three seconds at the most.
 
         Raises ConfigError where it lacks a model that the settings name.
@@ -103,8 +103,8 @@ class BackendWatch:
         if self._is_late:
             for sentence in self._backend.check.wrong:
                 log.error("%s", sentence)
-        while self._backend.unlisted:
-            for model in self._backend.unlisted:
+        while self._backend.unlisted_models:
+            for model in self._backend.unlisted_models:
                 await self._ask_all(model)
             await self._rest()
             await self._look_up()
@@ -115,12 +115,12 @@ class BackendWatch:
     async def _rest(self) -> None:
         """Wait until the server is to be looked at again: soon after a model answers that did not."""
         availability = self._claude.availability
-        until, was_away = self._clock.steady() + AGAIN, bool(availability.failing)
+        until, was_away = self._clock.steady() + AGAIN, bool(availability.failing_models)
         while self._clock.steady() < until:
             await self._clock.sleep(LOOK)
-            if was_away and not availability.failing:
+            if was_away and not availability.failing_models:
                 return
-            was_away = was_away or bool(availability.failing)
+            was_away = was_away or bool(availability.failing_models)
 
     async def _ask_all(self, model: str) -> None:
         """Ask this model what is not known yet; what comes to nothing is asked another time."""
@@ -132,14 +132,14 @@ class BackendWatch:
                 return
 
     async def _ask_one(self, model: str, question: str) -> None:
-        if self._backend.learn_from_server(model, question, self._clock.now()):
+        if self._backend.note_server_statement(model, question, self._clock.now()):
             return
-        text = self._texts.newest(TEXTS[question])
+        text = self._texts.newest_text(TEXTS[question])
         await self._quiet()
         self._is_put_off = False
         found = await asked(question, model, text, self._sent)
         if not self._is_put_off:
-            self._backend.learn(model, question, found, self._clock.now())
+            self._backend.note_finding(model, question, found, self._clock.now())
             log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
 
     async def _quiet(self) -> None:
@@ -152,14 +152,14 @@ class BackendWatch:
 
     async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
         """The reply to a question, which is paid from the day's budget and gives way to others."""
-        amount = self._claude.reserve(request, len(canonical(request)))
-        if not self._budget.fits(amount):  # a reservation that is refused would be told to the owner
+        amount = self._claude.highest_cost(request, len(canonical(request)))
+        if not self._budget.can_spend(amount):  # a reservation that is refused would be told to the owner
             self._is_put_off = True
             return Reply(outcome="over-budget", model=request["model"])
-        async with self._budget.reserved(amount, self._stopping):
+        async with self._budget.reserve(amount, self._stopping):
             reply = await self._giving_way(request, form)
             self._is_put_off = reply.outcome == "cancelled" or self._is_away(reply)
-            key = f"look-up:{name}:{self._journal.last()}"
+            key = f"look-up:{name}:{self._journal.last_seq_of_all()}"
             await self._journal.append(SELF, _event(name, reply), key=key, author="core")
         return reply
 
@@ -174,7 +174,7 @@ class BackendWatch:
     async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> Reply:
         """Ask when nobody else does; whoever waits for an answer goes first."""
         model = str(request["model"])
-        async with self._queue.place(model, Urgency.BACKGROUND, SELF, self._stopping) as place:
+        async with self._queue.admitted(model, Urgency.BACKGROUND, SELF, self._stopping) as place:
             return await self._claude.probe(request, form, place.over)
 
 

@@ -49,7 +49,7 @@ class BackgroundJob(ABC):
     async def do_all(self) -> None:
         """Do all that is wanted now."""
 
-    async def each(self, wanted: Iterable[Work], do: Callable[[Work], Awaitable[None]]) -> None:
+    async def do_each(self, wanted: Iterable[Work], do: Callable[[Work], Awaitable[None]]) -> None:
         """Do each. What cannot be done for one holds up nobody else; its error is raised last."""
         failed: Exception | None = None
         for one in wanted:

@@ -41,11 +41,11 @@ class Day:
     inner: float = 0.0
     people: Mapping[str, Spent] = field(default_factory=dict)
 
-    def fits(self, amount: float, daily: float) -> bool:
+    def can_spend(self, amount: float, daily: float) -> bool:
         """May this much be spent besides, where so much may be spent a day?"""
         return amount == 0 or self.cost - self.lifted + amount <= daily
 
-    def after(self, entry: Entry[ModelCall | LookUpCall | Answered], owners: Collection[str]) -> Day:
+    def with_entry(self, entry: Entry[ModelCall | LookUpCall | Answered], owners: Collection[str]) -> Day:
         """This day with one more call or answer in it, if that is of this day."""
         if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
@@ -68,7 +68,7 @@ class Day:
             return self
         people = dict(self.people)
         for person in call.people:
-            people[person] = self.people.get(person, NOTHING).after(call)
+            people[person] = self.people.get(person, NOTHING).with_call(call)
         return replace(
             self,
             cost=self.cost + call.cost,
@@ -100,14 +100,14 @@ class Budget:
         self._newest: int | None = None
         """What was the newest then."""
 
-    async def ready(self) -> None:
+    async def preload(self) -> None:
         """Read beside the loop what this day holds by now; then `today` reads only what comes."""
         async with self._preparing:
             began = midnight(self._clock.now())
             if began == self._day.began and self._upto:
                 return
             read = partial(_read_day, began=began, owners=self.owners)
-            day, upto = await self._journal.apart(read)
+            day, upto = await self._journal.read_in_background(read)
             self._begin(began)
             if not self._upto:
                 self._day, self._upto = day, upto
@@ -125,23 +125,23 @@ class Budget:
         self._begin(began)
         if not self._upto:
             self._day, self._upto = _read_day(self._journal, began, self.owners)
-        newest = self._journal.newest(ModelCall, LookUpCall, Answered)
+        newest = self._journal.change_counter(ModelCall, LookUpCall, Answered)
         if newest == self._newest:
             return self._day
         self._newest = newest
         found: list[Entry[ModelCall | LookUpCall | Answered]]
-        found = self._journal.kind(ModelCall, LookUpCall, Answered, since=self._upto, at=began)
+        found = self._journal.entries_of_kind(ModelCall, LookUpCall, Answered, since=self._upto, at=began)
         for entry in found:
-            self._day = self._day.after(entry, self.owners)
+            self._day = self._day.with_entry(entry, self.owners)
             self._upto = entry.seq
         return self._day
 
-    def fits(self, amount: float) -> bool:
+    def can_spend(self, amount: float) -> bool:
         """May this much be spent today? Free is always granted; an owner may grant as much again."""
-        return self.today().fits(amount, self.daily)
+        return self.today().can_spend(amount, self.daily)
 
     @property
-    def wrong(self) -> Sequence[str]:
+    def fault(self) -> Sequence[str]:
         """Why no call is made any more today, in a sentence for the owner; none where one may be made.
 
         A call is let through only if the dearest that may come of it fits: so this may be long before all
@@ -150,7 +150,7 @@ class Budget:
         if not self._refused:
             return ()
         day = self.today()
-        if day.fits(self._refused, self.daily):
+        if day.can_spend(self._refused, self.daily):
             return ()
         left = max(self.daily - (day.cost - day.lifted), 0.0)
         return [
@@ -160,7 +160,7 @@ class Budget:
         ]
 
     @asynccontextmanager
-    async def reserved(self, amount: float, stop: asyncio.Event | None = None) -> AsyncIterator[bool]:
+    async def reserve(self, amount: float, stop: asyncio.Event | None = None) -> AsyncIterator[bool]:
         """Whether this much may be spent. While inside, nobody else can count on it; free is always granted.
 
         Stay inside until what it cost is in the journal. Where only what is in flight stands in the way, it
@@ -168,14 +168,14 @@ class Budget:
         """
         stop = stop or asyncio.Event()
         day = self.today()
-        while day.fits(amount, self.daily) and not day.fits(amount + self._in_flight, self.daily):
+        while day.can_spend(amount, self.daily) and not day.can_spend(amount + self._in_flight, self.daily):
             if stop.is_set():
                 break
             with suppress(Stopped):
                 async with Patience(self._clock, math.inf, stop):
                     await self._released.wait()
             day = self.today()
-        granted = day.fits(amount, self.daily)
+        granted = day.can_spend(amount, self.daily)
         held = 0.0
         if granted:
             held = amount
@@ -211,16 +211,16 @@ def _read_day(journal: Reading, began: float, owners: Collection[str]) -> tuple[
 
     Of a call only what counts is read: a day may have thousands of them.
     """
-    upto = journal.last()
+    upto = journal.last_seq_of_all()
     day = Day(began=began)
-    answers: list[Entry[LookUpCall | Answered]] = journal.kind(LookUpCall, Answered, at=began)
-    for seq, thread, _, at, fields in journal.fields([ModelCall], COUNTED, upto=upto, at=began):
+    answers: list[Entry[LookUpCall | Answered]] = journal.entries_of_kind(LookUpCall, Answered, at=began)
+    for seq, thread, _, at, fields in journal.fields_of_kind([ModelCall], COUNTED, upto=upto, at=began):
         while answers and answers[0].seq < seq:
-            day = day.after(answers.pop(0), owners)
+            day = day.with_entry(answers.pop(0), owners)
         if at < began + DAY:  # "tomorrow": the clock was once ahead
             day = day.with_call(_counted(json.loads(fields)), inner=root_of(thread) == INNER)
     for answered in answers:
-        day = day.after(answered, owners)
+        day = day.with_entry(answered, owners)
     return day, upto
 
 

@@ -68,7 +68,7 @@ async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
 
     async def made(calling: Calling) -> Entry[ModelCall]:
         return await ctx.step(
-            wanted.name, calling.saw, calling.ask, ModelCall, subject=calling.model, patient=False
+            wanted.name, calling.saw, calling.send, ModelCall, subject=calling.model, patient=False
         )
 
     done = await _fitted(world, ctx, wanted, made)
@@ -88,7 +88,7 @@ async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] |
         return await ctx.step(
             wanted.name,
             calling.saw,
-            calling.insist,
+            calling.send_or_raise,
             ModelCall,
             subject=calling.model,
             interruptible=True,
@@ -97,7 +97,7 @@ async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] |
     came = await _fitted(world, ctx, wanted, made)
     if isinstance(came.event, ModelCall):
         return came
-    said: list[Entry[Any]] = only(Said, world.journal.many(came.event.inputs))
+    said: list[Entry[Any]] = only(Said, world.journal.entries_at(came.event.inputs))
     ctx.accept(said)
     return said
 
@@ -109,7 +109,9 @@ async def insist(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]
     """
 
     async def made(calling: Calling) -> Entry[ModelCall]:
-        return await ctx.step(wanted.name, calling.saw, calling.insist, ModelCall, subject=calling.model)
+        return await ctx.step(
+            wanted.name, calling.saw, calling.send_or_raise, ModelCall, subject=calling.model
+        )
 
     return await _fitted(world, ctx, wanted, made)
 
@@ -121,13 +123,13 @@ async def _fitted(
     size."""
     async with AsyncExitStack() as purse:
         calling = Calling(world, ctx, wanted, purse)
-        memory = await fitted(ctx, wanted.memory, calling.model, calling.excess())
+        memory = await fitted(ctx, wanted.memory, calling.model, calling.excess_tokens())
         if memory is not wanted.memory:
             calling = Calling(world, ctx, replace(wanted, memory=memory), purse)
         done = await made(calling)
-    if not (isinstance(done.event, ModelCall) and done.event.too_long):
+    if not (isinstance(done.event, ModelCall) and done.event.is_too_long):
         return done
-    less = await smaller(ctx, wanted.memory, done, calling.excess(refused=True))
+    less = await smaller(ctx, wanted.memory, done, calling.excess_tokens(refused=True))
     if less is None:
         return done
     async with AsyncExitStack() as purse:
@@ -155,22 +157,22 @@ class Calling:
         self.saw = digest_of(written)
         self._size = len(written)
         # The bounds follow from the name, and are no part of what the model sees.
-        self.request = world.llm.bounded(
+        self.request = world.llm.bounded_request(
             asked, answer_limit(wanted.name), wanted.stop_sequences, likeliest=wanted.name == PLAIN
         )
 
-    def excess(self, *, refused: bool = False) -> int:
+    def excess_tokens(self, *, refused: bool = False) -> int:
         """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
-        return self._world.llm.excess(self.request, self._size, refused=refused)
+        return self._world.llm.excess_tokens(self.request, self._size, refused=refused)
 
-    async def insist(self) -> ModelCall:
+    async def send_or_raise(self) -> ModelCall:
         """Send it; raises Unavailable where the model cannot be reached."""
-        may_be_partial = self._wanted.partial and not self._ctx.execution.down
-        made = await self.ask()
-        if made.too_long:
+        may_be_partial = self._wanted.partial and not self._ctx.execution.is_in_outage
+        made = await self.send()
+        if made.is_too_long:
             return made
         if made.outcome == "failed" and not (may_be_partial and made.text):
-            tried = await self._ctx.note(made, "tried")
+            tried = await self._ctx.append_note(made, "tried")
             await self._purse.aclose()
             await alarm(self._world, self._ctx.execution, tried)
             subject = self.model
@@ -179,11 +181,11 @@ class Calling:
             raise Unavailable(made.failure, subject)
         return made
 
-    async def ask(self) -> ModelCall:
+    async def send(self) -> ModelCall:
         """Send it, if the purse allows; again, where it was broken off so that a person need not wait."""
         made = await self._asked()
         while made.gave_way:
-            await self._ctx.note(made, "tried")
+            await self._ctx.append_note(made, "tried")
             await self._purse.aclose()
             made = await self._asked()
         return made
@@ -191,42 +193,42 @@ class Calling:
     async def _asked(self) -> ModelCall:
         execution = self._ctx.execution
         hear = self._wanted.hear
-        if execution.down:
+        if execution.is_in_outage:
             hear = None  # half answers would pile up while it lasts
         root = root_of(execution.thread)
-        self._purse.enter_context(self._world.gauge.calling(root))
-        self._purse.enter_context(self._world.reach.calling(self.model, root))
-        amount = self._world.llm.reserve(self.request, self._size)
+        self._purse.enter_context(self._world.gauge.count_call_in_flight(root))
+        self._purse.enter_context(self._world.reach.track_call(self.model, root))
+        amount = self._world.llm.highest_cost(self.request, self._size)
         reached = None
         if self._wanted.ledger:
-            reserved = self._wanted.ledger.reserved(amount, last=self._wanted.last)
+            reserved = self._wanted.ledger.reserve(amount, last=self._wanted.last)
             reached = await self._purse.enter_async_context(reserved)
         reply = None
         if not reached:
             reply = await self._in_turn(amount, hear)
         if reply is None:
             reply = Reply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
-        await execution.all_saved()  # the call did not wait, but names what it saw
+        await execution.wait_until_all_saved()  # the call did not wait, but names what it saw
         made = await self._event(reply)
-        self._world.reach.noted(made)
+        self._world.reach.note_call(made)
         return made
 
     async def _in_turn(self, amount: float, hear: Hear | None) -> Reply | None:
         """The reply, when its turn has come in the queue; None where the budget does not allow it by then."""
         world, execution = self._world, self._ctx.execution
-        held = world.budget.reserved(amount, execution.stopping)
-        if not world.budget.fits(amount):  # nobody stands in a queue to be refused
+        held = world.budget.reserve(amount, execution.stopping)
+        if not world.budget.can_spend(amount):  # nobody stands in a queue to be refused
             await self._purse.enter_async_context(held)
             return None
         urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
         async with AsyncExitStack() as waiting:
             wait = None
             if urgency is Urgency.PERSON:
-                first_word = world.waits.first_word(
+                first_word = world.waits.track_wait(
                     execution, world.clock.steady(), anew=is_listed(self.model)
                 )
                 wait = await waiting.enter_async_context(first_word)
-            in_queue = world.queue.place(self.model, urgency, execution.thread, execution.stopping)
+            in_queue = world.queue.admitted(self.model, urgency, execution.thread, execution.stopping)
             place = await waiting.enter_async_context(in_queue)
             if not await self._purse.enter_async_context(held):
                 return None
@@ -240,7 +242,7 @@ class Calling:
         if ledger is None:
             reply = await send(self.request, hear, execution.check_lease, place.over)
         else:
-            async with ledger.in_time(place.over, last=self._wanted.last) as over:
+            async with ledger.stop_in_time(place.over, last=self._wanted.last) as over:
                 reply = await send(self.request, hear, execution.check_lease, over)
         if reply.outcome != "cancelled" or execution.stopping.is_set():
             return reply
@@ -265,12 +267,12 @@ class Calling:
         if onlookers is None:
             yield hear
             return
-        with onlookers.attempt(self._ctx.execution.thread, self._ctx.reached, self._wanted.name) as look:
+        with onlookers.attempt(self._ctx.execution.thread, self._ctx.current_key, self._wanted.name) as look:
 
             async def heard(delta: str) -> bool | None:
                 look(delta)
                 if wait is not None and wait.telling is not None:
-                    await wait.told()
+                    await wait.finish_telling()
                 if hear is not None:
                     return await hear(delta)
                 return None

@@ -27,14 +27,14 @@ Look = Callable[[Scope, Entry[CardBegan]], Awaitable[str | None]]
 
 async def show(scope: Scope, plan: Planned) -> None:
     """The card shows this plan from now on, whether it is posted for that or changes."""
-    key = scope.ctx.key("card")
+    key = scope.ctx.next_key("card")
     asked = fingerprint("card", *_reads(plan))
-    intent: Entry[CardBegan] | None = scope.ctx.read(key, asked)
+    intent: Entry[CardBegan] | None = scope.ctx.read_back(key, asked)
     if intent is None:
-        scope.ctx.goes_live(key)
+        scope.ctx.begin_step(key)
         began = CardBegan(condition=plan.condition, steps=plan.steps, title=plan.title, fingerprint=asked)
         intent = await scope.execution.append(began, key)
-    if not scope.ctx.read(part(key, RECEIPT)):
+    if not scope.ctx.read_back(part(key, RECEIPT)):
         await _end(scope, intent, _put)
 
 
@@ -50,7 +50,7 @@ async def _end(scope: Scope, intent: Entry[CardBegan], look: Look) -> None:
     except (CardRefused, SpeechRefused) as refusal:
         why = str(refusal)
     except SpeechFailed as failure:
-        if len(scope.execution.failed) < PATIENT:
+        if len(scope.execution.failed_attempts) < PATIENT:
             raise
         why = str(failure)
     plan = intent.event
@@ -71,7 +71,7 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
     """Bring it about that the card shows this; its ts. Raises SpeechFailed, CardRefused."""
     journal, speaker, thread = scope.journal, scope.speaker, scope.thread
     came = _came_here(scope)
-    shown = journal.of(thread, CardShown, since=came)
+    shown = journal.thread_entries(thread, CardShown, since=came)
     ts, since = None, came
     if shown:
         ts, since = shown[-1].event.ts, shown[-1].seq
@@ -82,11 +82,11 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
         return ts
     if ts:
         try:
-            return await speaker.card(thread, ts, intent.event, intent.key, scope.hold)
+            return await speaker.show_card(thread, ts, intent.event, intent.key, scope.hold)
         except CardGone:
             if len({entry.event.ts for entry in shown}) >= MOST:
                 raise
-    return await speaker.card(thread, None, intent.event, intent.key, scope.hold)
+    return await speaker.show_card(thread, None, intent.event, intent.key, scope.hold)
 
 
 def _reads(plan: Planned) -> tuple[Any, ...]:
@@ -96,14 +96,14 @@ def _reads(plan: Planned) -> tuple[Any, ...]:
 
 def _doubtful(scope: Scope, intent: Entry[CardBegan], since: int) -> Sequence[Entry[CardBegan]]:
     """What was to be shown since then, and nobody knows whether Slack has it; also this, if it is not new."""
-    begun = scope.journal.of(scope.thread, CardBegan, since=since)
+    begun = scope.journal.thread_entries(scope.thread, CardBegan, since=since)
     return [one for one in begun if one.seq != intent.seq or intent.seq < scope.execution.epoch]
 
 
 def _came_here(scope: Scope) -> int:
     """The seq with which the thread came into the process that it is in."""
     came, process = 0, ""
-    for transition in scope.journal.of(scope.thread, TransitionTaken):
+    for transition in scope.journal.thread_entries(scope.thread, TransitionTaken):
         if transition.event.to != process:
             came, process = transition.seq, transition.event.to
     return came

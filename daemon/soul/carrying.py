@@ -21,38 +21,38 @@ WAITING = 20
 
 async def carry_over(turn: Turn) -> None:
     """Fix it once for each execution, as of its first begin; one that begins again sees the same again."""
-    key = turn.ctx.key("carried-over")
-    recorded: Entry[CarriedOver] | None = turn.ctx.read(key)
-    for before in turn.execution.entries(CarriedOver):
+    key = turn.ctx.next_key("carried-over")
+    recorded: Entry[CarriedOver] | None = turn.ctx.read_back(key)
+    for before in turn.execution.recorded_entries(CarriedOver):
         recorded = recorded or before
     if recorded:
-        turn.carry_over(recorded.event)
+        turn.add_dm_context(recorded.event)
         return
-    if not turn.in_dm or turn.apart is not None or turn.execution.record.replaying:
+    if not turn.in_dm or turn.apart is not None or turn.execution.record.is_replaying:
         return
     seqs = tuple(memory.seq for memory in _said_elsewhere(turn) if memory.seq)
     if seqs:
-        found = CarriedOver(seqs=seqs, before=turn.number)
-        turn.carry_over(await turn.execution.append_soon(found, key))
+        found = CarriedOver(seqs=seqs, before=turn.began_seq)
+        turn.add_dm_context(await turn.execution.append_soon(found, key))
 
 
 def _said_elsewhere(turn: Turn) -> list[Memory]:
     """What was said in this DM and is new to this thread: what was kept, then what waits for an answer."""
     dms, past = turn.world.pasts.dms, turn.past
     if past.carried or past.memories:
-        kept = dms.elsewhere(turn.thread, past.carried, turn.number)
+        kept = dms.kept_elsewhere(turn.thread, past.carried, turn.began_seq)
     else:
-        kept = dms.beginning(turn.thread, turn.number)
+        kept = dms.initial_context(turn.thread, turn.began_seq)
     said = [*kept, *recall(_waiting(turn))]
-    return [memory for memory in said if turn.is_new(memory.seq)]
+    return [memory for memory in said if turn.is_unseen(memory.seq)]
 
 
 def _waiting(turn: Turn) -> Sequence[Entry[Message]]:
     """What was said in other conversations of this DM, and has no answer yet."""
     dms = turn.world.pasts.dms
     waiting = []
-    for said in turn.journal.pending(Message):
-        elsewhere = said.thread != turn.thread and dms.are_one(said.thread, turn.thread)
-        if elsewhere and said.seq < turn.number and not said.event.command:
+    for said in turn.journal.pending_entries(Message):
+        elsewhere = said.thread != turn.thread and dms.are_same_dm(said.thread, turn.thread)
+        if elsewhere and said.seq < turn.began_seq and not said.event.command:
             waiting.append(said)
     return waiting[-WAITING:]

@@ -45,7 +45,7 @@ class Deleter(BackgroundJob):
         self._messages = messages
 
     async def do_all(self) -> None:
-        await self.each(self._journal.pending(ToDelete), self._delete)
+        await self.do_each(self._journal.pending_entries(ToDelete), self._delete)
 
     async def _delete(self, asked: Entry[ToDelete]) -> None:
         """Delete all that is listed; then whoever wanted it is told."""

@@ -87,7 +87,7 @@ class DM:
     sums: list[Sum] = field(default_factory=list)
     moods: list[tuple[int, str]] = field(default_factory=list)
 
-    def ended(self, before: int) -> int:
+    def count_turns_before(self, before: int) -> int:
         """How many turns had ended before this entry."""
         return bisect_left(self.turns, before, key=attrgetter("seq"))
 
@@ -103,14 +103,14 @@ class DM:
             alone = self.turns[-1].alone
         self.turns.append(Kept(seq=seq, thread=thread, first=first, upto=len(self.seqs), alone=alone))
 
-    def sum_up(self, seq: int, last: int) -> None:
+    def add_summary(self, seq: int, last: int) -> None:
         """From now on this entry stands for all up to the entry `last`."""
         if last in self.places:
             upto = self.places[last] + 1
             turn = bisect_left(self.turns, upto, key=attrgetter("upto"))
             self.sums.append(Sum(seq=seq, upto=upto, turn=turn))
 
-    def last_sum(self, before: int) -> Sum:
+    def last_summary(self, before: int) -> Sum:
         """The last one before this entry."""
         for one in reversed(self.sums):
             if one.seq < before:
@@ -123,13 +123,13 @@ class DMs(PartialProjection):
 
     kinds = (Opened, TurnEnded, ContextCleared, MoodChanged)
 
-    async def ready(self, thread: str) -> None:
+    async def preload(self, thread: str) -> None:
         """Read the DM of this conversation, if it is one and not at hand: beside the loop, where the journal
         is long."""
         self.fold()
         channel = self._channel(thread)
         if channel and channel not in self._dms:
-            self._keep(channel, await self._read_apart(DM, partial(_read_on, channel)))
+            self._keep(channel, await self._read_in_thread(DM, partial(_read_on, channel)))
 
     def mood(self, thread: str, before: int) -> str:
         """How the soul felt there last, before this entry; empty where nothing is known."""
@@ -138,36 +138,36 @@ class DMs(PartialProjection):
                 return mood
         return ""
 
-    def are_one(self, thread: str, other: str) -> bool:
+    def are_same_dm(self, thread: str, other: str) -> bool:
         """Are these two conversations of one DM?"""
         self.fold()
         channel = self._channel(thread)
         return channel is not None and channel == self._channel(other)
 
-    def to_sum_up(self, thread: str, before: int) -> list[Memory]:
+    def to_summarize(self, thread: str, before: int) -> list[Memory]:
         """The last sum of what was said in this DM, and all that was said since, before this entry.
 
         Nothing, as long as that was one conversation, which is summed up for itself.
         """
         dm = self._of_thread(thread)
-        ended = dm.ended(before)
+        ended = dm.count_turns_before(before)
         if ended == 0:
             return []
-        if dm.turns[ended - 1].alone <= dm.last_sum(before).turn:
+        if dm.turns[ended - 1].alone <= dm.last_summary(before).turn:
             return []
         summed_up, said = self._since_sum(dm, before)
         return [*summed_up, *said]
 
-    def beginning(self, thread: str, before: int) -> list[Memory]:
+    def initial_context(self, thread: str, before: int) -> list[Memory]:
         """What a conversation of this DM begins with: the last sum, and the latest of what was said since."""
         summed_up, said = self._since_sum(self._of_thread(thread), before)
         return [*summed_up, *latest(said, MOST - _size(summed_up))]
 
-    def elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
+    def kept_elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
         """What other conversations of this DM kept between these two entries."""
         dm = self._of_thread(thread)
-        ended = dm.ended(before)
-        first = max(dm.ended(since), ended - MANY)
+        ended = dm.count_turns_before(before)
+        first = max(dm.count_turns_before(since), ended - MANY)
         turns = dm.turns[first:ended]
         seqs = []
         for one in turns:
@@ -175,7 +175,7 @@ class DMs(PartialProjection):
                 seqs += dm.seqs[one.first : one.upto]
         return latest(self._remembered(seqs[-MANY:], before), MOST)
 
-    def recalled(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
+    def memories_of(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
         """How these entries look to the model, with this suffix of tags. An answer at hand is not taken apart
         again."""
         self.fold()
@@ -187,13 +187,13 @@ class DMs(PartialProjection):
                 known[seq] = at_hand
             else:
                 unknown.append(seq)
-        read = recall(self.journal.many(unknown), suffix)
+        read = recall(self.journal.entries_at(unknown), suffix)
         known.update(zip(unknown, read, strict=True))
         return [known[seq] for seq in seqs]
 
     def _since_sum(self, dm: DM, before: int) -> tuple[list[Memory], list[Memory]]:
         """The last sum before this entry, and what was said from that on."""
-        last, ended = dm.last_sum(before), dm.ended(before)
+        last, ended = dm.last_summary(before), dm.count_turns_before(before)
         upto = 0
         if ended:
             upto = dm.turns[ended - 1].upto
@@ -229,9 +229,9 @@ class DMs(PartialProjection):
 
         Nothing of what is forgotten or damaged.
         """
-        suffix = self._suffix.as_of(before)
+        suffix = self._suffix.suffix_at(before)
         new = [seq for seq in seqs if (seq, suffix) not in self._at_hand]
-        read = self.journal.sound(new)
+        read = self.journal.readable_entries(new)
         self._at_hand.update(dict.fromkeys((seq, suffix) for seq in new))
         for entry in read:
             if _was_said(entry):
@@ -241,7 +241,7 @@ class DMs(PartialProjection):
             self._at_hand.clear()
         return [memory for memory in found if memory]
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._suffix = DrawnSuffix(self.journal)
         self._at_hand = dict[tuple[int, str], Memory | None]()
         """How what was kept looks to the model, by seq and suffix of tags; None is what nobody said."""
@@ -251,7 +251,7 @@ class DMs(PartialProjection):
         self._of: dict[str, DM] = {}
         """By the threads of its conversations."""
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         event = entry.event
         if isinstance(event, Opened):
             channel = _dm_of(event)
@@ -267,7 +267,7 @@ class DMs(PartialProjection):
             case TurnEnded(keep=keep) if keep:
                 dm.end_turn(entry.seq, entry.thread, keep)
             case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
-                dm.sum_up(entry.seq, last)
+                dm.add_summary(entry.seq, last)
             case MoodChanged(mood=mood) if mood:
                 dm.moods.append((entry.seq, mood))
 
@@ -285,7 +285,7 @@ FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
 
 def _read_on(channel: ChannelId, dm: DM, journal: Reading, since: int, upto: int) -> None:
     """Add what the journal holds of this DM after a seq, up to another. No entry is made of it."""
-    rows = journal.fields_below(thread_key(*channel, ""), DMs.kinds, FIELDS, since, upto)
+    rows = journal.fields_opened_under(thread_key(*channel, ""), DMs.kinds, FIELDS, since, upto)
     for seq, thread, kind, _, fields in rows:
         where, keep, text, last, seqs, mood = json.loads(fields)
         if kind == Opened.kind and where == "dm":
@@ -295,7 +295,7 @@ def _read_on(channel: ChannelId, dm: DM, journal: Reading, since: int, upto: int
         if kind == TurnEnded.kind and keep:
             dm.end_turn(seq, thread, keep)
         elif kind == ContextCleared.kind and text and seqs:
-            dm.sum_up(seq, last)
+            dm.add_summary(seq, last)
         elif kind == MoodChanged.kind and mood:
             dm.moods.append((seq, mood))
 

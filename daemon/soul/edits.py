@@ -71,11 +71,13 @@ def _is_replaced(entry: Entry[Any], newest: dict[str, Decimal]) -> bool:
 def edits_of(execution: Execution) -> list[Entry[Heard]]:
     """Return the edits that change what a message of this execution says, and were not taken in yet."""
     journal = execution.journal
-    if journal.has_none(Heard, since=execution.first.seq, upto=journal.last()):
+    if journal.has_none(Heard, since=execution.first.seq, upto=journal.last_seq_of_all()):
         return []
     messages = only(Message, execution.inputs)
     first = min(seqs_of(messages), default=execution.first.seq)
-    edits = [entry for entry in journal.of(execution.thread, Heard, since=first) if edited_at(entry)]
+    edits = [
+        entry for entry in journal.thread_entries(execution.thread, Heard, since=first) if edited_at(entry)
+    ]
     taken = taken_in(execution)
     known = [entry for entry in edits if entry.seq < execution.first.seq or entry.seq in taken]
     reads = {entry.event.ts: entry for entry in as_it_reads([*messages, *known])}
@@ -90,7 +92,7 @@ def _changes(known: Entry[Any] | None, edit: Entry[Heard]) -> bool:
 
 def taken_in(execution: Execution) -> list[int]:
     """Return the seqs of the edits that the execution has recorded as taken in."""
-    found = execution.entries(Received)
+    found = execution.recorded_entries(Received)
     return edits_in([entry for entry in found if context_of(entry.key) == execution.path])
 
 
@@ -111,14 +113,14 @@ def overtaking(execution: Execution) -> list[Entry[Heard]]:
     edits = edits_of(execution)
     if not edits or len(taken_in(execution)) >= MOST_EDITS or _is_seen(execution):
         return []
-    if only(StopAsked, [*execution.inputs, *execution.fresh()]):  # a stop ends it for good
+    if only(StopAsked, [*execution.inputs, *execution.has_new_inputs()]):  # a stop ends it for good
         return []
     return edits
 
 
 def _is_seen(execution: Execution) -> bool:
     """Return True if people may have seen something, or something was done that is not to be done twice."""
-    done = execution.entries(*SEEN, SpeechBegan, Unsaid)
+    done = execution.recorded_entries(*SEEN, SpeechBegan, Unsaid)
     unsaid = {entry.cause for entry in only(Unsaid, done)}
     for entry in done:
         if isinstance(entry.event, SEEN):

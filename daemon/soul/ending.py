@@ -31,11 +31,11 @@ def failed(turn: Turn) -> TurnEnded:
 
     One that was answered, and that the daemon died of afterwards, has not failed.
     """
-    for taken in only(TransitionTaken, turn.journal.under(turn.ctx.path)):  # where its end led it
+    for taken in only(TransitionTaken, turn.journal.entries_under(turn.ctx.path)):  # where its end led it
         turn.process, turn.params = taken.event.to, taken.event.params
     if is_refused(turn):
         return _ended(turn, "abandoned", WorkingMemory())
-    said = recall(turn.execution.entries(Spoken), turn.suffix)
+    said = recall(turn.execution.recorded_entries(Spoken), turn.tag_suffix)
     if was_answered(turn):
         return _ended(turn, "completed", turn.memory.with_memory(*said))
     return _ended(turn, "failed", working_memory(said[-1:]))
@@ -44,23 +44,23 @@ def failed(turn: Turn) -> TurnEnded:
 def suspended(turn: Turn) -> TurnEnded:
     """Its execution waits: what was said aloud is kept; the thread is free."""
     execution = turn.execution
-    recorded: list[Entry[Any]] = execution.entries()
-    seen: list[Entry[Any]] = [*turn.came, *aloud(recorded)]
+    recorded: list[Entry[Any]] = execution.recorded_entries()
+    seen: list[Entry[Any]] = [*turn.internal_inputs, *aloud(recorded)]
     for answer in only(Answered, recorded):
-        seen += turn.journal.many(answer.event.seqs)
+        seen += turn.journal.entries_at(answer.event.seqs)
         if answer.event.text:
             seen.append(answer)
     accepted = execution.inputs[len(turn.inputs) :]
     seen += only(Said, accepted)
     said = in_order(as_it_reads([*turn.heard, *turn.said]))
-    memory = working_memory(recall([*said, *by_seq(seen)], turn.suffix))
+    memory = working_memory(recall([*said, *by_seq(seen)], turn.tag_suffix))
     return TurnEnded(outcome="suspended", keep=_new(turn, memory))
 
 
 def is_refused(turn: Turn) -> bool:
     """Did Slack take nothing in this conversation before its last words? Then it has none."""
     told = last_words(turn.execution.id, "")
-    failures = [failed.event for failed in turn.execution.failed]
+    failures = [failed.event for failed in turn.execution.failed_attempts]
     errors = [failure.error for failure in failures if not failure.at.startswith(told)]
     return bool(errors) and errors[-1] == SpeechRefused.recorded_name
 
@@ -71,8 +71,8 @@ def was_answered(turn: Turn) -> bool:
     Then, if nothing failed, it was only killed after that.
     """
     journal = turn.journal
-    done = journal.recorded(turn.execution.id)
-    if turn.execution.failed or questions.half_asked(done):
+    done = journal.execution_entries(turn.execution.id)
+    if turn.execution.failed_attempts or questions.half_asked(done):
         return False
     begun = [entry for entry in done if isinstance(entry.event, SpeechBegan | Asked)]
     if journal.still_pending(seqs_of(begun)):
@@ -106,12 +106,12 @@ def _stays(turn: Turn) -> bool:
 def _thinks_meanwhile(turn: Turn) -> bool:
     """Has another execution of this thread begun to think in the open since this one first began?"""
     began = turn.execution.began.seq
-    if began == turn.number or turn.first.event.process == THINKING:
+    if began == turn.began_seq or turn.first.event.process == THINKING:
         return False
-    turned_to = [taken.event.to for taken in turn.execution.entries(TransitionTaken)]
+    turned_to = [taken.event.to for taken in turn.execution.recorded_entries(TransitionTaken)]
     if THINKING in turned_to:
         return False
-    return turn.world.pasts.of(turn.thread, began).process == THINKING
+    return turn.world.pasts.history_of(turn.thread, began).process == THINKING
 
 
 def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
@@ -120,15 +120,15 @@ def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
     if turn.execution.restarts:
         seqs = tuple(_original(journal, seq) for seq in seqs)
     kept = set[int]()
-    for ended in journal.of(turn.thread, TurnEnded, since=turn.number):
+    for ended in journal.thread_entries(turn.thread, TurnEnded, since=turn.began_seq):
         kept.update(ended.event.keep)
-    new = [seq for seq in seqs if seq not in kept and turn.is_new(seq)]
+    new = [seq for seq in seqs if seq not in kept and turn.is_unseen(seq)]
     return tuple(dict.fromkeys(new))
 
 
 def _original(journal: Reading, seq: int) -> int:
     """The entry that this was taken over from, before a restart; or it itself."""
-    entry: Entry[Any] = journal.at(seq)
+    entry: Entry[Any] = journal.entry(seq)
     while isinstance(entry.event, StepEvent) and entry.event.taken_from:
         before = journal.get(entry.event.taken_from)
         assert before

@@ -89,9 +89,9 @@ class Eraser(BackgroundJob):
         self._clear = clear
 
     async def do_all(self) -> None:
-        for left in self._journal.pending(Forgotten):
+        for left in self._journal.pending_entries(Forgotten):
             await self._journal.erase(left)
-        await self.each(self._journal.pending(ToForget), self._forget)
+        await self.do_each(self._journal.pending_entries(ToForget), self._forget)
 
     async def _forget(self, asked: Entry[ToForget]) -> None:
         await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
@@ -115,7 +115,7 @@ class Forgetting:
         self._asked = asked
         self._key = asked.key
         self._round = part(asked.key, "forgotten#")
-        before = journal.kind(Forgotten, since=asked.seq)
+        before = journal.entries_of_kind(Forgotten, since=asked.seq)
         self._rounds = [one for one in before if one.key.startswith(self._round)]
         """What was forgotten for it so far."""
         wanted = Wanted(person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone)
@@ -146,11 +146,11 @@ class Forgetting:
     async def _look(self) -> Lineage:
         """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
         while True:
-            entries = self._journal.since(self._since, CHUNK)
+            entries = self._journal.entries_since(self._since, CHUNK)
             if not entries:
                 return self._found
             for entry in entries:
-                self._found.take(entry)
+                self._found.add_entry(entry)
             self._since = entries[-1].seq
             await asyncio.sleep(0)
 
@@ -160,7 +160,7 @@ class Forgetting:
         One that does not end by itself is stopped, if it has seen any of it, goes on where any stands, or
         reads.
         """
-        half = [entry for entry in self._journal.pending(TurnBegan) if self._may_mind(entry, found)]
+        half = [entry for entry in self._journal.pending_entries(TurnBegan) if self._may_mind(entry, found)]
         if not half:
             return False
         until = self._clock.steady() + PATIENCE
@@ -178,7 +178,7 @@ class Forgetting:
 
     async def _pause(self, seconds: float) -> None:
         """Until something was written, and for so long at the most."""
-        written = asyncio.create_task(self._journal.changed.wait())
+        written = asyncio.create_task(self._journal.next_change.wait())
         over = asyncio.create_task(self._clock.sleep(seconds))
         try:
             await asyncio.wait({written, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -192,7 +192,7 @@ class Forgetting:
 
     def _reads(self, began: Entry[TurnBegan]) -> bool:
         """Is it in the midst of a reading? What that has before it nobody else sees until it quotes it."""
-        recorded = self._journal.recorded(began.event.execution)
+        recorded = self._journal.execution_entries(began.event.execution)
         return len(only(ReadingBegan, recorded)) > len(only(ReadingEnded, recorded))
 
     def _may_mind(self, began: Entry[TurnBegan], found: Lineage) -> bool:
@@ -216,7 +216,7 @@ class Forgetting:
 
     async def _forget(self, seqs: Sequence[int]) -> None:
         """Let go of what waits, clear what is outside, blank the rest."""
-        entries = self._journal.many(seqs)
+        entries = self._journal.entries_at(seqs)
         await self._end_processes(entries)
         gone = Gone(
             person=self._asked.event.person,
@@ -228,7 +228,7 @@ class Forgetting:
         for clear in self._clear:
             await clear(gone)
         taken = set[int]()
-        for began in self._journal.pending(TurnBegan):
+        for began in self._journal.pending_entries(TurnBegan):
             taken.update(began.event.inputs)
         waits = [one.seq for one in entries if isinstance(one.event, LET_GO) and one.seq not in taken]
         slept = INNER in [wait.thread for wait in only(Waiting, entries)]

@@ -14,7 +14,7 @@ from daemon.soul.scope import Scope
 def first_input(journal: Reading, execution: str) -> Entry[Any]:
     """What this execution was begun for, or the first of that."""
     began = cast(Entry[TurnBegan], journal.get(f"{execution}/began"))
-    return journal.at(began.event.inputs[0])
+    return journal.entry(began.event.inputs[0])
 
 
 def errand_of(journal: Reading, execution: str) -> Entry[ToSay] | None:

@@ -20,12 +20,12 @@ ACTED = re.compile(r'<result of="([^"]*)">')
 
 def facts(journal: Reading, execution: str, console: str) -> Facts:
     """Return what was done in this execution, and in those before it of the same train of thought."""
-    began = only(TurnBegan, journal.recorded(execution))[0]
+    began = only(TurnBegan, journal.execution_entries(execution))[0]
     train = executions(journal, began.thread, began)
     entries: list[Entry[Any]] = []
     processes: list[str] = []
     for one in train:
-        recorded = journal.recorded(one.event.execution)
+        recorded = journal.execution_entries(one.event.execution)
         entries += recorded
         processes += [one.event.process, *(taken.event.to for taken in only(TransitionTaken, recorded))]
     link = ""
@@ -47,7 +47,7 @@ def _calls(journal: Reading, entries: Sequence[Entry[Any]]) -> Iterator[Entry[Mo
     """Yield the calls among these entries, and those of the branches that were begun there."""
     yield from only(ModelCall, entries)
     for spawned in only(Spawned, entries):
-        yield from journal.tree(spawned.event.thread, ModelCall)
+        yield from journal.tree_entries(spawned.event.thread, ModelCall)
 
 
 def _actions(
@@ -57,7 +57,7 @@ def _actions(
     for told in only(RunTold, entries):
         yield from ACTED.findall(told.event.text)
     for began in train:
-        for result in only(InnerMessage, journal.many(began.event.inputs)):
+        for result in only(InnerMessage, journal.entries_at(began.event.inputs)):
             sender = result.event.sender
             if sender and root_of(sender) != root_of(began.thread):
                 yield sender
@@ -78,13 +78,13 @@ def last_execution(journal: Reading, thread: str) -> str:
 def _beside(journal: Reading, thread: str) -> Iterator[str]:
     """The conversations of the same channel, those that were begun last first."""
     for opened in journal.latest_first(root_of(thread), Opened):
-        yield from journal.threads_below(thread_key(opened.event.team, opened.event.channel, ""))
+        yield from journal.threads_opened_under(thread_key(opened.event.team, opened.event.channel, ""))
 
 
 def _last(journal: Reading, thread: str) -> str:
-    began = journal.latest(thread, TurnBegan)
+    began = journal.latest_of_kind(thread, TurnBegan)
     while began and began.event.apart is not None:
-        began = journal.latest(thread, TurnBegan, before=began.seq)
+        began = journal.latest_of_kind(thread, TurnBegan, before=began.seq)
     if began is None:
         return ""
     return began.event.execution

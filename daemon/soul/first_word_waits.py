@@ -31,13 +31,13 @@ class FirstWordWait:
     failed: bool = False
 
     @property
-    def due(self) -> float | None:
+    def next_sign_at(self) -> float | None:
         """The time of its next sign, on the steady clock; None: there is none."""
         if self.signs > 1:
             return None
         return self.since + (SIGN, SENTENCE)[self.signs]
 
-    async def told(self) -> None:
+    async def finish_telling(self) -> None:
         """Wait until what is being said of the wait stands in Slack."""
         if self.telling is not None:
             telling, self.telling = self.telling, None
@@ -54,7 +54,7 @@ class FirstWordWaits:
         """Set while somebody may wait."""
 
     @asynccontextmanager
-    async def first_word(
+    async def track_wait(
         self, execution: Execution, now: float, *, anew: bool
     ) -> AsyncIterator[FirstWordWait]:
         """While inside, a call is queued or on its way for which a person waits.
@@ -75,7 +75,7 @@ class FirstWordWaits:
             wait.calls -= 1
             if not wait.calls:
                 del self._calling[execution]
-            await wait.told()
+            await wait.finish_telling()
 
     def has_failed(self, execution: Execution) -> bool:
         """True if Slack did not take the sentence on the wait for this execution."""
@@ -83,14 +83,17 @@ class FirstWordWaits:
         return wait is not None and wait.failed
 
     @property
-    def due(self) -> float | None:
+    def next_sign_at(self) -> float | None:
         """The time of the next sign of any of them, on the steady clock; None: there is none."""
-        return min((wait.due for wait in self._calling.values() if wait.due is not None), default=None)
+        return min(
+            (wait.next_sign_at for wait in self._calling.values() if wait.next_sign_at is not None),
+            default=None,
+        )
 
     def overdue(self, now: float) -> Mapping[Execution, FirstWordWait]:
         """Return those whose next sign is due by now."""
         return {
             execution: wait
             for execution, wait in self._calling.items()
-            if wait.due is not None and wait.due <= now
+            if wait.next_sign_at is not None and wait.next_sign_at <= now
         }

@@ -30,7 +30,7 @@ UNMARKED = Memory(role="user", content="")
 
 async def fitted(ctx: Context, memory: WorkingMemory, model: str, over: int) -> WorkingMemory:
     """The memory that a model is shown; in the usual case (`over` is 0 tokens) this one."""
-    found = await ctx.notice(NAME, lambda: _needed(ctx, memory, model, over))
+    found = await ctx.record_if_found(NAME, lambda: _needed(ctx, memory, model, over))
     return _applied(memory, found)
 
 

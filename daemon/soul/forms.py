@@ -51,13 +51,13 @@ class Forms:
             return False
         return self._keeps_sections(role) is False or self._failed[model] >= IN_A_ROW
 
-    def chosen(self, role: Role) -> FormChosen | None:
+    def choose_form(self, role: Role) -> FormChosen | None:
         """Return what is to be recorded before the next answer; None where it is asked for in sections."""
         if not self.is_plain(role):
             return None
         return FormChosen(model=self._models.get(role, ""))
 
-    def noted(self, role: Role, kept: Kept) -> None:
+    def note_answer(self, role: Role, kept: Kept) -> None:
         """Note what came of an answer of the model of this role."""
         model = self._models.get(role, "")
         self._answers.setdefault(model, deque(maxlen=REMEMBERED)).append(kept)
@@ -80,7 +80,7 @@ class Forms:
             )
 
     @property
-    def told(self) -> Sequence[str]:
+    def owner_sentences(self) -> Sequence[str]:
         """Sentences on the models that answer in plain words, or did not keep their form, for an owner."""
         return [*self._told_of_form(), *self._told_of_answers()]
 

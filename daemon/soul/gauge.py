@@ -52,7 +52,7 @@ class Share:
         return due
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What the soul is told of it."""
         return element(
             "budget",
@@ -90,7 +90,7 @@ class Gauge:
         """How many calls are on their way, by root."""
         self._trees: OrderedDict[tuple[str, str], tuple[int, Spent]] = OrderedDict()
 
-    def standing(
+    def exceeded(
         self, entries: Sequence[Entry[Any]], people: Iterable[str], limits: Limits | None = None
     ) -> Limited | None:
         """The bound that stands in the way of one more call.
@@ -99,29 +99,29 @@ class Gauge:
         hold for this execution besides the owner's.
         """
         used = by_execution(entries, self._clock.now(), self._budget.owners)
-        bound = used.reaches(limits or Limits()) or used.reaches(self._turn)
+        bound = used.reached_limit(limits or Limits()) or used.reached_limit(self._turn)
         if bound:
             return Limited(bound=bound, resets="turn")
         return self._beyond_a_turn(root_of(entries[0].thread), people)
 
-    def in_the_open(self, root: str, people: Iterable[str]) -> Limited | None:
+    def exceeded_in_tree(self, root: str, people: Iterable[str]) -> Limited | None:
         """The same of open thought, where a turn's bounds hold for all that a person's message led to."""
         if root == INNER:
             return self._beyond_a_turn(root, people)
-        spent = self.tree(root, "turn")
+        spent = self.usage_of_tree(root, "turn")
         on_their_way = replace(spent, calls=spent.calls + self._calling[root])
-        bound = on_their_way.reaches(self._turn)
+        bound = on_their_way.reached_limit(self._turn)
         if bound:
             return Limited(bound=bound, resets="turn")
         return self._beyond_a_turn(root, people)
 
-    def consents(self, thread: str) -> int:
+    def count_approvals(self, thread: str) -> int:
         """How often an owner has let something go on in this thread."""
-        given = self._journal.of(thread, Answered)
+        given = self._journal.thread_entries(thread, Answered)
         return len([one for one in given if lifts(one.event, self._budget.owners)])
 
     @contextmanager
-    def calling(self, root: str) -> Iterator[None]:
+    def count_call_in_flight(self, root: str) -> Iterator[None]:
         """While inside, a call is on its way in this tree: branches that think at once count each other's."""
         self._calling[root] += 1
         try:
@@ -131,13 +131,13 @@ class Gauge:
             if not self._calling[root]:
                 del self._calling[root]
 
-    def nearest(self, root: str) -> Share | None:
+    def closest(self, root: str) -> Share | None:
         """Which bound of a root's turn or thread is nearest, if there is any that open thought may meet."""
         if root == INNER:
             return None
         shares = []
         for resets, limits in (("turn", self._turn), ("thread", self._thread)):
-            spent = self.tree(root, resets)
+            spent = self.usage_of_tree(root, resets)
             for bound, used, most in (
                 ("calls", spent.calls + self._calling[root], limits.calls),
                 ("tokens", spent.tokens, limits.tokens),
@@ -153,23 +153,23 @@ class Gauge:
                 return None
             return Limited(bound="money", resets="inner")
         if self._thread != Limits():
-            bound = self.tree(root, "thread").reaches(self._thread)
+            bound = self.usage_of_tree(root, "thread").reached_limit(self._thread)
             if bound:
                 return Limited(bound=bound, resets="thread")
         today = self._budget.today().people
         for person in people:
-            bound = today.get(person, NOTHING).reaches(self._person)
+            bound = today.get(person, NOTHING).reached_limit(self._person)
             if bound:
                 return Limited(bound=bound, resets="person", person=person)
         return None
 
-    def tree(self, root: str, resets: str) -> Spent:
+    def usage_of_tree(self, root: str, resets: str) -> Spent:
         """What this thread and all under it have used since a person's last word, or a consent to that."""
         seq, spent = self._trees.pop((root, resets), (0, NOTHING))
-        for entry in self._journal.tree(root, ModelCall, Answered, Message, since=seq):
+        for entry in self._journal.tree_entries(root, ModelCall, Answered, Message, since=seq):
             seq = entry.seq
             if isinstance(entry.event, ModelCall):
-                spent = spent.after(entry.event)
+                spent = spent.with_call(entry.event)
             elif lifts(entry.event, self._budget.owners) == resets or is_word(entry.event):
                 spent = NOTHING
         self._trees[root, resets] = seq, spent

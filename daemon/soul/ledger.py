@@ -50,7 +50,7 @@ class Ledger:
         self.usd += made.cost
 
     @property
-    def reached(self) -> Ending | None:
+    def reached_limit(self) -> Ending | None:
         """The bound that stands in the way of another call."""
         limits = self._limits
         if self.calls + len(self._on_their_way) >= limits.calls:
@@ -62,7 +62,7 @@ class Ledger:
         return None
 
     @asynccontextmanager
-    async def reserved(self, amount: float, *, last: bool = False) -> AsyncIterator[Ending | None]:
+    async def reserve(self, amount: float, *, last: bool = False) -> AsyncIterator[Ending | None]:
         """Holds a slot, and so many dollars, while one call is on its way; yields the bound that forbids it.
 
         Waits for a slot, and while only calls on their way leave too little money. The `last` call of a
@@ -84,7 +84,9 @@ class Ledger:
                 self._released = asyncio.Event()
 
     @asynccontextmanager
-    async def in_time(self, stopping: asyncio.Event, *, last: bool = False) -> AsyncIterator[asyncio.Event]:
+    async def stop_in_time(
+        self, stopping: asyncio.Event, *, last: bool = False
+    ) -> AsyncIterator[asyncio.Event]:
         """Yield an event that is set when somebody stops the soul, or when the time of a call is over.
 
         The `last` call of a reading has a short time of its own, since that of the reading may be over.
@@ -118,4 +120,4 @@ class Ledger:
     def _refusal(self, amount: float) -> Ending | None:
         if amount > 0 and amount > self._left():
             return "money"
-        return self.reached
+        return self.reached_limit

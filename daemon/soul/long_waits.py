@@ -31,10 +31,10 @@ async def watch(world: World) -> None:
     waits, clock = world.waits, world.clock
     while True:
         await waits.any.wait()
-        if waits.due is None:
+        if waits.next_sign_at is None:
             waits.any.clear()
             continue
-        left = waits.due - clock.steady()
+        left = waits.next_sign_at - clock.steady()
         await clock.sleep(min(left, SIGN))  # who comes meanwhile is not due before that
         for execution, wait in waits.overdue(clock.steady()).items():
             _act(world, execution, wait)
@@ -43,11 +43,13 @@ async def watch(world: World) -> None:
 def _act(world: World, execution: Execution, wait: FirstWordWait) -> None:
     """Show the status; at the second time, begin to say the sentence."""
     wait.signs += 1
-    if execution.is_shown or execution.down:  # people see an answer, or were told that the model is away
+    if (
+        execution.is_shown or execution.is_in_outage
+    ):  # people see an answer, or were told that the model is away
         return
     turn = _turn(world, execution)
     if wait.signs == 1:
-        turn.show(worded(turn, STATUS))
+        turn.show_status(worded(turn, STATUS))
     elif _is_waited_for(turn):
         wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {execution.id}")
 
@@ -59,8 +61,8 @@ def _turn(world: World, execution: Execution) -> Turn:
 
 def _is_waited_for(turn: Turn) -> bool:
     """True if somebody expects words here, who was not told yet in this turn."""
-    expects = turn.must_answer or bool(turn.execution.entries(Answered))
-    return expects and turn.addressed and turn.ctx.read(_told(turn)) is None
+    expects = turn.must_answer or bool(turn.execution.recorded_entries(Answered))
+    return expects and turn.addressed and turn.ctx.read_back(_told(turn)) is None
 
 
 def _told(turn: Turn) -> str:
@@ -69,8 +71,8 @@ def _told(turn: Turn) -> str:
 
 async def _tell(turn: Turn, wait: FirstWordWait) -> None:
     try:
-        await turn.speech_at(_told(turn)).close(worded(turn, WAITING), answers=False)
-        turn.show(worded(turn, STATUS))  # Slack takes the status away with each message
+        await turn.speech_at(_told(turn)).finish(worded(turn, WAITING), answers=False)
+        turn.show_status(worded(turn, STATUS))  # Slack takes the status away with each message
     except SpeechFailed as error:
         wait.failed = True
         log.info("A person who waits could not be told so: %s.", error)

@@ -62,9 +62,9 @@ class ReadingNode:
         """The owner's words on how to read."""
         self._voice.text(f"{TEXTS}system")
         sha = self._voice.texts[f"{TEXTS}system"]
-        return remember(self._voice.world.texts.read(sha))
+        return remember(self._voice.world.texts.text_entry(sha))
 
-    def words(self, name: str, **words: str) -> str:
+    def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's of prompts/reading/, filled."""
         return fill(self._voice.text(f"{TEXTS}{name}"), **words)
 
@@ -76,7 +76,7 @@ class ReadingNode:
                 context = await self._there()
             except ContextError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
-            most = self._reader.readings.longest(self._reader.readings.model(self._depth)) // WHOLE
+            most = self._reader.readings.most_prompt_bytes(self._reader.readings.model(self._depth)) // WHOLE
             short = whole and is_short(context, min(self.limits.threshold * LETTERS, most))
             told = f"{shape(context)}{self._windows()}"
             if short:
@@ -87,12 +87,12 @@ class ReadingNode:
 
     def _windows(self) -> str:
         """How much the models take that a cell can ask, in the owner's words, if there are any."""
-        if not self._voice.began_with(WINDOW):
+        if not self._voice.has_text(WINDOW):
             return ""
         readings = self._reader.readings
         deeper = readings.model(self._depth + 1)
         sizes = {"own": readings.model(self._depth), "asked": deeper}
-        words = {name: f"{_rounded(readings.longest(model)):,}" for name, model in sizes.items()}
+        words = {name: f"{_rounded(readings.most_prompt_bytes(model)):,}" for name, model in sizes.items()}
         return "\n\n" + fill(self._voice.text(WINDOW), **words)
 
     async def _there(self) -> Any:
@@ -105,25 +105,25 @@ class ReadingNode:
     async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
         """Ask the model of this depth."""
         self._reader.questions += 1
-        self._reader.progress()
+        self._reader.show_progress()
         model = self._reader.readings.model(self._depth)
-        wanted = self._reader.wanted(name, memory, model, last=last)
+        wanted = self._reader.call_request(name, memory, model, last=last)
         return await self._reader.ask(self._ctx, wanted)
 
-    async def tell(self, text: str) -> Entry[SystemMessage]:
+    async def tell_model(self, text: str) -> Entry[SystemMessage]:
         """The model is told this."""
         return await self._ctx.record(SystemMessage(text=text))
 
-    async def standing(self) -> Ending | None:
+    async def reached_limit(self) -> Ending | None:
         """Which bound of the tree stands in the way; a replay sees what was seen then."""
 
         def look() -> Limited | None:
-            reached = self._reader.ledger.reached
+            reached = self._reader.ledger.reached_limit
             if reached:
                 return Limited(bound=reached, resets="reading")
             return self._reader.beyond()
 
-        found = await self._ctx.notice("bound", look)
+        found = await self._ctx.record_if_found("bound", look)
         if found is None:
             return None
         if found.event.bound == "tokens":
@@ -135,8 +135,8 @@ class ReadingNode:
     ) -> Entry[ReadingEnded]:
         """It has come to this."""
         await self.close()
-        made = only(ModelCall, self._ctx.execution.journal.under(self._ctx.path))
-        beyond = [call.event.beyond for call in made if call.event.beyond]
+        made = only(ModelCall, self._ctx.execution.journal.entries_under(self._ctx.path))
+        beyond = [call.event.is_beyond_budget for call in made if call.event.is_beyond_budget]
         sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
             answer=answer,
@@ -179,9 +179,9 @@ class ReadingNode:
             "llm_query": self._llm_query,
             "llm_query_batched": self._llm_query_batched,
             "rlm_query": self._rlm_query,
-            "FINAL": self._notebook.gives,
-            "SUBMIT": self._notebook.gives,
-            "FINAL_VAR": self._notebook.gives_variable,
+            "FINAL": self._notebook.set_final,
+            "SUBMIT": self._notebook.set_final,
+            "FINAL_VAR": self._notebook.set_final_variable,
             "SHOW_VARS": self._notebook.show_variables,
             "numbered": _numbered,
         }
@@ -199,10 +199,10 @@ class ReadingNode:
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
         """Each as one message of a user; an error is a text that says so."""
         name = str(model or self._reader.readings.model(self._depth + 1))
-        here = self._notebook.here.ctx
+        here = self._notebook.running_cell.ctx
         asked = []
         for prompt in map(_as_prompt, prompts):
-            await self._reader.give_way(prompt)
+            await self._reader.yield_to_others(prompt)
             asked.append(SubCall(self._reader, here, prompt, name))
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
 
@@ -215,15 +215,15 @@ class ReadingNode:
             if context is not None:
                 asked = f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(asked, model)
-        sub = self._notebook.here.ctx.about("rlm_query", asked, canonical(context))
-        ended = cast(Entry[ReadingEnded] | None, sub.recorded("reading-ended"))
+        sub = self._notebook.running_cell.ctx.context_about("rlm_query", asked, canonical(context))
+        ended = cast(Entry[ReadingEnded] | None, sub.recorded_step("reading-ended"))
         if ended is None:
-            reached = self._reader.ledger.reached
+            reached = self._reader.ledger.reached_limit
             if reached:
                 return at_bound(reached)
             child = ReadingNode(self._reader, sub, _load_of(asked, context), self._depth + 1)
             reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
-            self._notebook.here.below.add(reading)
+            self._notebook.running_cell.below.add(reading)
             try:
                 ended = await reading
             except Unavailable as error:
@@ -284,7 +284,7 @@ async def read(
     beyond: Callable[[], Limited | None],
 ) -> Entry[ReadingEnded]:
     """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
-    ctx = voice.ctx.within("read")
+    ctx = voice.ctx.child_context("read")
     reader = Reader(voice, readings, ctx.path, beyond)
     node = ReadingNode(reader, ctx, load)
     try:

@@ -67,7 +67,7 @@ class Notebook:
         intent = CellBegan(name="cell", code=code)
 
         async def ran() -> CellRan:
-            return await self._run(self._ctx.reached, code)
+            return await self._run(self._ctx.current_key, code)
 
         done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
         key = done.key.removesuffix(part("", "done"))
@@ -89,7 +89,7 @@ class Notebook:
             sandbox = await self._caught_up()
         except (SandboxError, ContextError) as error:
             return CellRan(text=str(error), failed=True, lost=True)
-        cell = Cell(ctx=self._ctx.inside(key))
+        cell = Cell(ctx=self._ctx.context_in_step(key))
         execution = await self._executed(sandbox, cell, code)
         if cell.variable and not execution.error:
             held = await self._held(sandbox, cell, cell.variable)
@@ -122,7 +122,7 @@ class Notebook:
         for ran in self._history[self._in_sandbox :]:
             if not ran.lost:
                 self._variables = ran.variables
-                cell = Cell(ctx=self._ctx.inside(ran.key))
+                cell = Cell(ctx=self._ctx.context_in_step(ran.key))
                 again = await self._executed(sandbox, cell, ran.code)
                 if again.lost:
                     await self.close()
@@ -171,26 +171,26 @@ class Notebook:
     # What a cell may call
 
     @property
-    def here(self) -> Cell:
+    def running_cell(self) -> Cell:
         """The cell that runs."""
         assert self._cell, "only a cell calls"
         return self._cell
 
-    async def gives(self, *values: Any, **named: Any) -> None:
+    async def set_final(self, *values: Any, **named: Any) -> None:
         if not named and values in ((), (None,)):
             raise CallError("a final answer needs to be something, and this is None")
         given: Any = named or list(values)
         if not named and len(values) == 1:
             given = values[0]
-        self.here.finals.append(given)
+        self.running_cell.finals.append(given)
 
-    async def gives_variable(self, name: Any) -> None:
+    async def set_final_variable(self, name: Any) -> None:
         """The name of a variable, or its value where the code had no quotes."""
         if isinstance(name, str) and name.isidentifier():
-            if not self.here.finals:
-                self.here.variable = self.here.variable or name
+            if not self.running_cell.finals:
+                self.running_cell.variable = self.running_cell.variable or name
         else:
-            self.here.finals.append(name)
+            self.running_cell.finals.append(name)
 
     async def show_variables(self) -> dict[str, str]:
         return dict(self._variables)

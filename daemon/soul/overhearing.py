@@ -26,11 +26,11 @@ async def overhear(turn: Turn) -> None:
 
     What is found there that called the soul in, too, and has no answer yet, is answered by this turn.
     """
-    key = turn.ctx.key("overheard")
+    key = turn.ctx.next_key("overheard")
     called: Sequence[int] = ()
-    if not turn.ctx.read(key) and turn.opened and _may_be_fetched(turn):
+    if not turn.ctx.read_back(key) and turn.opened and _may_be_fetched(turn):
         called = await _overhear(turn, turn.opened.event, key)
-    await turn.answer_too(called)
+    await turn.answer_also(called)
 
 
 async def _overhear(turn: Turn, place: Opened, key: str) -> Sequence[int]:
@@ -40,18 +40,18 @@ async def _overhear(turn: Turn, place: Opened, key: str) -> Sequence[int]:
         return ()
     earlier = await _fetch(turn, turn.world.surroundings)
     found = await _kept(turn, earlier, unasked)
-    turn.overhear(await turn.execution.append_soon(found, key))
+    turn.add_earlier_messages(await turn.execution.append_soon(found, key))
     return earlier.called if earlier else ()
 
 
 def _may_be_fetched(turn: Turn) -> bool:
     """Does this execution answer somebody, and is it at its very beginning?"""
-    return not turn.execution.record.replaying and turn.apart is None and turn.addressed
+    return not turn.execution.record.is_replaying and turn.apart is None and turn.addressed
 
 
 def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
     """What the soul itself said there, and is answered now."""
-    root = turn.world.people.places.said_unasked(place.team, place.channel, place.ts)
+    root = turn.world.people.places.find_unprompted(place.team, place.channel, place.ts)
     if not root:
         return []
     return [root]
@@ -59,8 +59,8 @@ def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
 
 def _is_wanted(turn: Turn) -> bool:
     """Was it never fetched whole, nor tried too often?"""
-    fetches = turn.journal.of(turn.thread, Overheard)
-    tries = [fetch.event for fetch in fetches if fetch.seq < turn.number]
+    fetches = turn.journal.thread_entries(turn.thread, Overheard)
+    tries = [fetch.event for fetch in fetches if fetch.seq < turn.began_seq]
     return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
 
@@ -81,7 +81,7 @@ async def _kept(turn: Turn, found: Earlier | None, unasked: Sequence[int]) -> Ov
 
 async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:
     """What Slack shows of it; None where it does not, or not in time, or somebody stops the soul."""
-    fetching = asyncio.create_task(surroundings.earlier(turn.thread))
+    fetching = asyncio.create_task(surroundings.earlier_messages(turn.thread))
     ends = (
         fetching,
         asyncio.create_task(turn.execution.stopping.wait()),

@@ -34,7 +34,7 @@ class PageQueue:
         return bool(self._left)
 
     @property
-    def page(self) -> Page:
+    def next_page(self) -> Page:
         """What is to be said next."""
         return self._left[0]
 
@@ -48,19 +48,19 @@ class PageQueue:
         """Where in the text the next page begins."""
         return self._ends[-1] if self._ends else 0
 
-    def said(self) -> None:
+    def mark_said(self) -> None:
         """Go on with the page after it."""
         self._ends.append(self._left.pop(0).upto)
         if self._since >= self._refused_upto:
             self.plain = False
             self._halvings = 0
 
-    def refused(self) -> bool:
+    def try_other_form(self) -> bool:
         """Try another form of the next page; False if there is none."""
         if self.plain:
             return self._divide()
         if self._since >= self._refused_upto:
-            self._refused_upto = self.page.upto
+            self._refused_upto = self.next_page.upto
         if self._halvings < HALVINGS and self._divide():
             self._halvings += 1
         else:
@@ -70,18 +70,18 @@ class PageQueue:
 
     def _divide(self) -> bool:
         """Let the next page be the first half of what it is; False if it is too small."""
-        if self.page.upto - self._since < 2 * SMALLEST:
+        if self.next_page.upto - self._since < 2 * SMALLEST:
             return False
-        half = (self._since + self.page.upto) // 2
+        half = (self._since + self.next_page.upto) // 2
         pages = len(self._left)
-        self._cut([self._speaker.cut(self._text[:half], self._since), self.page.upto])
+        self._cut([self._speaker.page_end(self._text[:half], self._since), self.next_page.upto])
         return len(self._left) > pages
 
     def _plain_ends(self) -> list[int]:
         """Where pages of plain text end, up to the end of what was refused."""
         ends, since = list[int](), self._since
         while self._refused_upto - since > PLAIN:
-            since = self._speaker.cut(self._text[: since + PLAIN], since)
+            since = self._speaker.page_end(self._text[: since + PLAIN], since)
             ends.append(since)
         return [*ends, self._refused_upto]
 

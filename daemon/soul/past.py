@@ -43,7 +43,7 @@ class Past:
     """The same, as it is in sight: what was forgotten together is one memory, where it was first."""
     seen: Set[int | None] = frozenset()
     """The seqs of both."""
-    heard: tuple[Entry[Heard], ...] = ()
+    overheard: tuple[Entry[Heard], ...] = ()
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
@@ -55,7 +55,7 @@ class Past:
     @property
     def size(self) -> int:
         """How much there is to keep at hand."""
-        return len(self.memories) + len(self.heard) + bool(self.before)
+        return len(self.memories) + len(self.overheard) + bool(self.before)
 
 
 NOTHING = Past()
@@ -77,14 +77,14 @@ class Pasts:
         self.dms = DMs(journal)
         """What was said in DMs, whichever of their conversations it was said in."""
 
-    async def ready(self, thread: str, before: int) -> None:
+    async def preload(self, thread: str, before: int) -> None:
         """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
-        await self.dms.ready(thread)
+        await self.dms.preload(thread)
         if self._at_hand(thread, before) is NOTHING:
             for _ in self._pieces(thread, before):
                 await asyncio.sleep(0)
 
-    def of(self, thread: str, before: int) -> Past:
+    def history_of(self, thread: str, before: int) -> Past:
         """The past of a thread as it was when the entry `before` was written."""
         pieces = self._pieces(thread, before)
         try:
@@ -123,7 +123,7 @@ class Pasts:
 
     def _folded(self, thread: str, past: Past, before: int) -> Generator[None, None, Past]:
         """That past, and what came since."""
-        seqs, heard = [*past.memories], [*past.heard]
+        seqs, heard = [*past.memories], [*past.overheard]
         keeping, unchanged = None, True
         for new in self._new(thread, past.before - 1, before):
             unchanged = unchanged and not new
@@ -135,7 +135,7 @@ class Pasts:
             past = _moved_on(past, new)
             if len(new) == PIECE:
                 yield
-        suffix = self.suffix.as_of(before)
+        suffix = self.suffix.suffix_at(before)
         if unchanged and suffix == past.suffix:
             return replace(past, before=before)
         if keeping:
@@ -149,7 +149,7 @@ class Pasts:
             memories=memories,
             kept=tuple(in_sight.values()),
             seen=memories.keys() | in_sight.keys(),
-            heard=tuple(heard),
+            overheard=tuple(heard),
         )
 
     def _remembered(
@@ -164,13 +164,13 @@ class Pasts:
             if start:
                 yield
             some = unknown[start : start + PIECE]
-            known.update(zip(some, self.dms.recalled(some, suffix), strict=True))
+            known.update(zip(some, self.dms.memories_of(some, suffix), strict=True))
         return {seq: known[seq] for seq in seqs}
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
         """What a past is made of, from a seq up to before another one, piece by piece."""
         while since + 1 < before:
-            found = self._journal.of(thread, *PARTS, since=since, most=PIECE)
+            found = self._journal.thread_entries(thread, *PARTS, since=since, most=PIECE)
             new = [entry for entry in found if entry.seq < before]
             yield new
             if len(new) < PIECE:
@@ -183,14 +183,14 @@ class Pasts:
         """What was heard and is still to be taken after this turn, which took what was there as it began, and
         what its execution fetched."""
         fetched = set[int]()
-        for fetch in self._journal.of(thread, Overheard):
+        for fetch in self._journal.thread_entries(thread, Overheard):
             if fetch.seq < ended.seq:
                 fetched.update(fetch.event.seqs)
         since = ended.cause or 0
         left = [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
         if not any(map(edited_at, left)):
             return left
-        taken = edits_in(self._journal.of(thread, Received, since=since))
+        taken = edits_in(self._journal.thread_entries(thread, Received, since=since))
         return [entry for entry in left if entry.seq not in taken]
 
 

@@ -50,7 +50,7 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
         within=question.wait,
         until=wishes.wisher(turn),
     )
-    asked: Entry[Asked] = turn.journal.at(answer.event.asked)
+    asked: Entry[Asked] = turn.journal.entry(answer.event.asked)
     await settle(turn, asked, answer.event.text)
     return _remembered(turn, asked, answer)
 
@@ -91,7 +91,7 @@ async def _put(turn: Voice, key: str, question: Question, about: str) -> tuple[i
     if question.choices:
         buttons = Choices(asked=key, choices=tuple(question.choices), question=about)
     speech = turn.speech_at(part(key, SAY))
-    spoken = await speech.close(question.text, buttons)
+    spoken = await speech.finish(question.text, buttons)
     return tuple(seqs_of(spoken))
 
 
@@ -107,7 +107,7 @@ async def _answered(turn: Voice, asked: Entry[Asked], given: Entry[Input], quest
     if isinstance(event, Relayed):
         return replace(answer, value=event.value, by=event.by, text=event.text)
     if isinstance(event, Said):
-        said = only(Said, turn.journal.many(turn.execution.began.event.inputs))
+        said = only(Said, turn.journal.entries_at(turn.execution.began.event.inputs))
         return replace(answer, value=event.text, by=event.user, seqs=tuple(seqs_of(said)))
     return answer
 
@@ -123,23 +123,23 @@ def _chose(name: str, question: Question, value: str) -> str:
 def _meanwhile(turn: Voice, asked: Entry[Asked]) -> list[int]:
     """What other executions kept in this thread since the question, and what was heard."""
     journal = turn.journal
-    past = turn.world.pasts.of(turn.thread, turn.execution.began.seq)
+    past = turn.world.pasts.history_of(turn.thread, turn.execution.began.seq)
     theirs = set[int]()
-    for ended in journal.of(turn.thread, TurnEnded, since=asked.seq):
-        its: Entry[TurnBegan] = journal.at(ended.cause or 0)
+    for ended in journal.thread_entries(turn.thread, TurnEnded, since=asked.seq):
+        its: Entry[TurnBegan] = journal.entry(ended.cause or 0)
         if its.event.execution != turn.execution.id:
             theirs.update(ended.event.keep)
     kept = [memory.seq for memory in past.kept if memory.seq]
-    newer = journal.many([seq for seq in kept if seq > asked.seq])
+    newer = journal.entries_at([seq for seq in kept if seq > asked.seq])
     summed_up = [cleared for cleared in only(ContextCleared, newer) if not cleared.event.seqs]
     said = [seq for seq in kept if seq in theirs]
-    return [*seqs_of(summed_up), *said, *seqs_of(past.heard)]
+    return [*seqs_of(summed_up), *said, *seqs_of(past.overheard)]
 
 
 def _remembered(turn: Voice, asked: Entry[Asked], answer: Entry[Answered]) -> Answer:
     event = answer.event
     seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
-    memories: list[Memory] = [*recall(turn.journal.many(seqs), turn.suffix)]
+    memories: list[Memory] = [*recall(turn.journal.entries_at(seqs), turn.tag_suffix)]
     if event.text:
         memories.append(remember(answer))
     return Answer(
@@ -158,7 +158,7 @@ async def settle(turn: Voice, asked: Entry[Asked], answer: str) -> None:
     """The buttons of a question go, and who chose what stands there instead. A nicety: it holds up nobody."""
     if not (asked.event.choices and asked.event.said):
         return
-    last = turn.journal.at(asked.event.said[-1])
+    last = turn.journal.entry(asked.event.said[-1])
     if isinstance(last.event, Spoken):
         await _take_buttons(turn, last, f"settle-{asked.seq}", answer)
 
@@ -198,7 +198,7 @@ async def _take_buttons(turn: Voice, spoken: Entry[Spoken], name: str, answer: s
         except ContentRefused as refusal:
             return str(refusal)
         except SpeechFailed as failure:
-            if len(turn.execution.failed) < PATIENT:
+            if len(turn.execution.failed_attempts) < PATIENT:
                 raise
             return str(failure)
 
@@ -215,7 +215,7 @@ async def withdraw(turn: Voice) -> tuple[int, int]:
     under = watches_of(turn.journal, turn.thread)
     withdrawn = await turn.ctx.withdraw(seqs_of(under))
     branches: Sequence[Entry[Any]] = ()
-    if not turn.execution.parent:
+    if not turn.execution.parent_thread:
         branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped")
     await see_off(turn, withdrawn)
     return len(only(Asked, withdrawn)), len(branches)

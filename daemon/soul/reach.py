@@ -60,18 +60,18 @@ class Reach:
         """Until when probes are given out already, by subject: each of those that wait has its turn."""
         self._quiet: dict[tuple[str, str], float] = {}
         """Until when an owner need not be told of a subject."""
-        for waiting in journal.pending(Outage):
+        for waiting in journal.pending_entries(Outage):
             fault = Fault(failure=waiting.event.reason, model=waiting.event.subject)
             self._note(fault)
             if fault.model == ANY or fault.model in self._models.values():
-                for first in journal.sound([waiting.event.since or waiting.seq]):
-                    self._availability.remember(fault.model, fault.failure, first.at)
+                for first in journal.readable_entries([waiting.event.since or waiting.seq]):
+                    self._availability.restore_failure(fault.model, fault.failure, first.at)
 
-    def noted(self, call: ModelCall) -> None:
+    def note_call(self, call: ModelCall) -> None:
         """A call was made."""
         if call.outcome in USABLE:
             for subject, (fault, _) in list(self._faults.items()):
-                if fault.mended_by(call.model):
+                if fault.is_mended_by(call.model):
                     del self._faults[subject]
                     self._slots.pop(subject, None)
         else:
@@ -97,7 +97,7 @@ class Reach:
         return slot - now
 
     @contextmanager
-    def calling(self, model: str, root: str) -> Iterator[None]:
+    def track_call(self, model: str, root: str) -> Iterator[None]:
         """While inside, a call of this model is on its way for the conversation `root`."""
         self._calling[model, root] += 1
         try:
@@ -111,7 +111,7 @@ class Reach:
     def reports(self) -> Sequence[ModelReport]:
         """What is wrong with the models now: those that do not answer first, then those that are slow."""
         alike: dict[str, list[Failing]] = {}
-        for failing in sorted(self._availability.failing, key=self._rank):
+        for failing in sorted(self._availability.failing_models, key=self._rank):
             alike.setdefault(_matter(failing), []).append(failing)
         return [*map(self._away, alike.values()), *self._late(), *self._odd()]
 
@@ -145,8 +145,8 @@ class Reach:
 
     def _late(self) -> Iterator[ModelReport]:
         """The reports on models that answer, but slowly."""
-        failing = {one.model for one in self._availability.failing}
-        for slow in self._availability.slow:
+        failing = {one.model for one in self._availability.failing_models}
+        for slow in self._availability.slow_models:
             if slow.model not in failing:
                 yield ModelReport(
                     models=[slow.model],
@@ -158,9 +158,9 @@ class Reach:
                     is_usual=not is_listed(slow.model),
                 )
 
-    def odd(self, model: str, what: Oddity) -> None:
+    def note_odd_answer(self, model: str, what: Oddity) -> None:
         """Note an answer of this model that was odd in this way."""
-        self._availability.odd(model, what)
+        self._availability.note_odd_answer(model, what)
 
     def _odd(self) -> Iterator[ModelReport]:
         """The reports on models whose answers were odd."""
@@ -178,7 +178,7 @@ class Reach:
 
     def _waits(self, models: Collection[str]) -> Sequence[Entry[Outage]]:
         """The executions that wait for one of these models, or for any."""
-        waiting = self._journal.pending(Outage)
+        waiting = self._journal.pending_entries(Outage)
         if ANY in models:
             return waiting
         return [wait for wait in waiting if wait.event.subject == ANY or wait.event.subject in models]
@@ -189,18 +189,18 @@ class Reach:
         roots.update(root for model, root in self._calling if ANY in models or model in models)
         if not roots:
             return 0
-        said = self._journal.pending(Said)
+        said = self._journal.pending_entries(Said)
         return len({one.event.user for one in said if root_of(one.thread) in roots and not one.event.bot})
 
     def advice(self, fault: Fault) -> str:
         """What to do about it, with the settings' names."""
         return advice(fault, settings_of(fault.model, self._models), self._account)
 
-    def may_tell(self, owner: str, subject: str) -> bool:
+    def may_tell_owner(self, owner: str, subject: str) -> bool:
         """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
         return self._clock.steady() >= self._quiet.get((owner, subject), 0.0)
 
-    def told(self, owner: str, subject: str, until: float) -> None:
+    def mark_owner_told(self, owner: str, subject: str, until: float) -> None:
         """This owner need not be asked for until then."""
         self._quiet[owner, subject] = until
 

@@ -51,14 +51,14 @@ class Reader:
     def _ledger(self, path: str) -> Ledger:
         """What was used under this path already, in earlier lives."""
         execution = self.voice.execution
-        recorded: list[Entry[Any]] = execution.entries()
+        recorded: list[Entry[Any]] = execution.recorded_entries()
         mine = [entry for entry in recorded if entry.key.startswith(f"{path}/")]
         began = only(ReadingBegan, mine)
         seconds = 0.0
         if began:
-            since = [entry for entry in execution.lifetime() if entry.seq >= began[0].seq]
+            since = [entry for entry in execution.all_recorded() if entry.seq >= began[0].seq]
             seconds = lasted(since)
-        at_once = self.world.queue.bounded(self.limits.concurrency, self.readings.names)
+        at_once = self.world.queue.bounded_concurrency(self.limits.concurrency, self.readings.names)
         limits = replace(self.limits, concurrency=at_once)
         return Ledger(limits, self.world.clock, only(ModelCall, mine), seconds)
 
@@ -68,7 +68,9 @@ class Reader:
         self.ledger.count(made)
         return made
 
-    def wanted(self, name: str, memory: WorkingMemory, model: str, *, last: bool = False) -> calls.Wanted:
+    def call_request(
+        self, name: str, memory: WorkingMemory, model: str, *, last: bool = False
+    ) -> calls.Wanted:
         """A call that this tree wants to make."""
         return calls.Wanted(
             name=name,
@@ -80,7 +82,7 @@ class Reader:
             last=last,
         )
 
-    async def give_way(self, prompt: str) -> None:
+    async def yield_to_others(self, prompt: str) -> None:
         """To be awaited before work is done on a prompt, of which there may be hundreds, and long ones: the
         daemon hears and answers others meanwhile."""
         self._stretch += EACH + len(prompt)
@@ -89,12 +91,12 @@ class Reader:
                 await asyncio.sleep(0)
                 self._stretch = 0
 
-    def answered(self, call: Entry[ModelCall]) -> None:
+    def count_answered(self, call: Entry[ModelCall]) -> None:
         """This sub-call was answered."""
         self._pieces.add(call.seq)
-        self.progress()
+        self.show_progress()
 
-    def progress(self) -> None:
+    def show_progress(self) -> None:
         """People see how far it is; what other models have read counts from the first piece on, if the owner
         has a second line for that."""
         lines = self.voice.text(f"{TEXTS}progress").strip()
@@ -104,14 +106,14 @@ class Reader:
             words = together or alone
         pieces = str(len(self._pieces))
         usd = f"{self.ledger.usd:.2f}"
-        self.voice.show(fill(words, pieces=pieces, questions=str(self.questions), usd=usd))
+        self.voice.show_status(fill(words, pieces=pieces, questions=str(self.questions), usd=usd))
 
 
 class SubCall:
     """One prompt that a cell asks a model, named by its words."""
 
     def __init__(self, reader: Reader, here: Context, prompt: str, model: str) -> None:
-        self.ctx = here.about("llm_query", prompt, model)
+        self.ctx = here.context_about("llm_query", prompt, model)
         self._reader = reader
         self._prompt = prompt
         self._model = model
@@ -121,25 +123,25 @@ class SubCall:
         fault = self._fault()
         if fault:
             return fault
-        reached = self._reader.ledger.reached
-        if reached and not ctx.recorded("llm_query"):
+        reached = self._reader.ledger.reached_limit
+        if reached and not ctx.recorded_step("llm_query"):
             return at_bound(reached)
-        await self._reader.give_way(self._prompt)
+        await self._reader.yield_to_others(self._prompt)
         memory = working_memory(()).with_region("instruction", self._prompt)
-        wanted = self._reader.wanted("llm_query", memory, self._model)
+        wanted = self._reader.call_request("llm_query", memory, self._model)
         try:
             call = await self._reader.ask(ctx, wanted)
         except Unavailable as error:
             return unreachable(error)
-        self._reader.answered(call)
+        self._reader.count_answered(call)
         match call.event.outcome:
             case "ok" | "cut":
                 return without_thoughts(call.event.text)
             case "over-budget":
-                return at_bound("money" if call.event.beyond else call.event.failure)
-            case "cancelled" if call.event.out_of_time:
+                return at_bound("money" if call.event.is_beyond_budget else call.event.failure)
+            case "cancelled" if call.event.ran_out_of_time:
                 return at_bound(OUT_OF_TIME)
-            case "failed" if call.event.too_long:
+            case "failed" if call.event.is_too_long:
                 return f"Error: the prompt is too long for {call.event.model}; split it into shorter ones"
         return f"Error: no answer ({call.event.outcome})"
 
@@ -148,7 +150,7 @@ class SubCall:
         readings = self._reader.readings
         if not self._prompt.strip():
             return "Error: the prompt is empty"
-        most = readings.longest(self._model)
+        most = readings.most_prompt_bytes(self._model)
         if not most:
             known = ", ".join(sorted(readings.windows))
             return f"Error: there is no model {self._model!r}; there are {known}"

@@ -36,24 +36,24 @@ class Scope:
         """Held while one of its contexts posts: their messages stand one after the other, each whole."""
 
     @property
-    def answered(self) -> Sequence[str]:
+    def answered_ts(self) -> Sequence[str]:
         """The ts of what people said that is answered by what this execution says now."""
         said: list[Entry[Any]] = [
             entry for entry in self.execution.inputs if isinstance(entry.event, Message | StopAsked)
         ]
         return tuple(entry.event.ts for entry in said)
 
-    async def is_overtaken(self) -> bool:
+    async def is_superseded_by_edit(self) -> bool:
         """Return True, and record it once, if this run ends because a message that it answers was edited.
 
         What it would say then is not said. Decided by the trunk alone, as everything that comes from outside.
         """
         is_trunk = self.ctx.path == self.execution.path
         if self.may_be_overtaken and is_trunk and not self.overtaken_by:
-            found = await self.ctx.notice(edits.NAME, self._edits)
+            found = await self.ctx.record_if_found(edits.NAME, self._edits)
             if found:
                 self.overtaken_by += found.event.inputs
-                self.execution.received(found.event.inputs)
+                self.execution.mark_received(found.event.inputs)
                 self.execution.stopping.set()
         return bool(self.overtaken_by)
 
@@ -63,7 +63,7 @@ class Scope:
             return None
         return Received(inputs=tuple(seqs_of(found)))
 
-    def may_show(self) -> bool:
+    def may_show_words(self) -> bool:
         """Return True if words of this run may be shown now; then no edit overtakes it any more."""
         if self.overtaken_by or (self.may_be_overtaken and edits.overtaking(self.execution)):
             return False

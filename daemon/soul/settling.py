@@ -24,14 +24,14 @@ async def settle_card(turn: Voice) -> None:
 
 async def settle_abandoned(turn: Voice) -> None:
     """Both after a restart, of what was begun before it; what was begun since goes on."""
-    left = turn.execution.left_open()
+    left = turn.execution.entries_left_open()
     await _end_speeches(turn, left)
     await _end_cards(turn, left)
 
 
 def _left_open(turn: Voice) -> list[Entry[Any]]:
     """What the execution of this turn began, and has not ended."""
-    recorded = turn.journal.recorded(turn.execution.id)
+    recorded = turn.journal.execution_entries(turn.execution.id)
     pending = set(turn.journal.still_pending(seqs_of(recorded)))
     return [entry for entry in recorded if entry.seq in pending]
 

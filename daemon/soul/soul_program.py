@@ -86,15 +86,15 @@ class Soul(Program):
                 texts=first.event.texts,
             )
         assert isinstance(taken, TakenBySoul)
-        texts = await self._world.texts.current(self._world.made)
+        texts = await self._world.texts.current_set(self._world.make_texts)
         if taken.process:
             return TurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
             )
         thread = taken.inputs[0].thread
-        now = self._world.journal.last() + 1
-        await self._world.pasts.ready(thread, now)
-        past = self._world.pasts.of(thread, now)
+        now = self._world.journal.last_seq_of_all() + 1
+        await self._world.pasts.preload(thread, now)
+        past = self._world.pasts.history_of(thread, now)
         process = self._known(past.process)
         if from_within(taken.inputs):
             process = THINKING
@@ -122,7 +122,7 @@ class Soul(Program):
         if not ctx.execution.is_new:
             await long_waits.settle(self._world, ctx.execution)
         turn = Turn(self._world, ctx)
-        turn.show("")
+        turn.show_status("")
         after = ""
         try:
             await overhear(turn)
@@ -130,16 +130,16 @@ class Soul(Program):
             await again.recall(turn)
             turn.may_be_overtaken = True
             await self._think(turn)
-            while await turn.is_overtaken():
-                turn.begin_anew()
+            while await turn.is_superseded_by_edit():
+                turn.accept_edits()
                 await again.recall(turn)
                 await self._think(turn)
             if self._world.waits.has_failed(ctx.execution):
                 await long_waits.settle(self._world, ctx.execution)
-            if turn.process == THINKING and turn.tree.branches:
+            if turn.process == THINKING and turn.branches.branches:
                 after = feeling(turn).status
         finally:
-            turn.show(after)
+            turn.show_status(after)
         return turn
 
     async def _ready(self, ctx: Context) -> None:
@@ -147,9 +147,9 @@ class Soul(Program):
         execution = ctx.execution
         world = self._world
         said = to_answer(execution.inputs) or asked_last(world.journal, root_of(execution.thread), ALWAYS)
-        await world.budget.ready()
-        await world.pasts.ready(execution.thread, execution.first.seq)
-        await world.people.ready({entry.event.user for entry in said}, execution.thread)
+        await world.budget.preload()
+        await world.pasts.preload(execution.thread, execution.first.seq)
+        await world.people.load({entry.event.user for entry in said}, execution.thread)
 
     async def _think(self, turn: Turn) -> None:
         if turn.silent and turn.process not in self._world.processes:
@@ -171,7 +171,7 @@ class Soul(Program):
                     self._world.initial,
                     ", ".join(sorted(self._world.processes)),
                 )
-            await turn.record(outcome)  # which process a thread is in is a fact of the journal
+            await turn.record_transition(outcome)  # which process a thread is in is a fact of the journal
             if not outcome.execute_now:
                 return
         raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")
@@ -208,8 +208,8 @@ class Soul(Program):
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
             await _tick_failed(turn)
-        await turn.relay(NO_ANSWER)
-        await turn.became("refused")
+        await turn.answer_branch(NO_ANSWER)
+        await turn.report_unprompted_outcome("refused")
         if not ending.is_refused(turn):
             was_answered = ending.was_answered(turn)
             await settling.settle_card(turn)
@@ -224,19 +224,19 @@ class Soul(Program):
         turn = Turn(self._world, ctx)
         if turn.thread == INNER:
             await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
-        await turn.became("declined")
+        await turn.report_unprompted_outcome("declined")
         await _let_go(turn)
         await settling.settle_card(turn)
         stops = await ctx.receive(_is_stop)
         ctx.accept(stops)
-        if turn.tree.parent:
+        if turn.branches.parent:
             await ctx.end_thread("", "cancelled")
             return
         if stops and turn.thread != INNER:
             await turn.withdraw()
             if turn.process == THINKING:
-                await turn.record(Transition(to=self._world.initial, memory=turn.memory))
-        if not turn.execution.entries(Spoken):
+                await turn.record_transition(Transition(to=self._world.initial, memory=turn.memory))
+        if not turn.execution.recorded_entries(Spoken):
             await _last_word(turn, "stopped")
 
     def gave_up(self, ctx: Context) -> TurnEnded:
@@ -281,18 +281,18 @@ async def _tick_failed(turn: Turn) -> None:
     for due in only(TickDue, turn.inputs):
         why = due.event.why
         woke += due.event.notes
-    told = only(Ticked, turn.journal.recorded(turn.execution.id))
+    told = only(Ticked, turn.journal.execution_entries(turn.execution.id))
     if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
-        await turn.once(Ticked(tick=turn.number, outcome="failed", why=why))
+        await turn.record(Ticked(tick=turn.began_seq, outcome="failed", why=why))
     await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 
 async def _let_go(turn: Turn) -> None:
     """What it had begun to say stays as it is, and what it had asked or withdrawn loses its buttons."""
     await settling.settle(turn)
-    done = turn.journal.recorded(turn.execution.id)
+    done = turn.journal.execution_entries(turn.execution.id)
     for gone in only(Withdrawn, done):
-        asked = only(Asked, turn.journal.many(gone.closes))
+        asked = only(Asked, turn.journal.entries_at(gone.closes))
         await questions.see_off(turn, asked)
     answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
     for question in only(Asked, done):

@@ -60,19 +60,19 @@ class Speech:
         unread, nothing new is heard, not even a stop.
         """
         key, number = self._key, 1
-        while self._scope.ctx.read(key):
-            self._scope.ctx.read(part(key, STARTED))
-            self._scope.ctx.read(part(key, RECEIPT))
+        while self._scope.ctx.read_back(key):
+            self._scope.ctx.read_back(part(key, STARTED))
+            self._scope.ctx.read_back(part(key, RECEIPT))
             number += 1
             key = part(self._key, str(number))
 
-    async def hear(self, text: str) -> None:
+    async def update(self, text: str) -> None:
         """It reads so by now. What does not go on from what was heard before waits for the end.
 
         After a restart all does: it may have been said already. So does all in a parallel context: a stream
         bears no key until it ends, and of two that a crash cut off nobody could tell which is whose.
         """
-        if self._scope.execution.log or not self._scope.alone:
+        if self._scope.execution.restart_log or not self._scope.alone:
             return
         self._begin_after_a_break()
         text = text.lstrip()
@@ -85,15 +85,15 @@ class Speech:
         self._cuts = [page.upto for page in whole]
         self._whole = whole
         for number, page in enumerate(whole):
-            if not await self._message(number).rest(page.text):
+            if not await self._message(number).stop_growing(page.text):
                 return
         message = self._message(len(whole))
-        await message.hear(growing.text)
+        await message.show(growing.text)
         if message.age > LONGEST_STREAM:
-            cut = self._scope.speaker.cut(text, _end_of(whole))
+            cut = self._scope.speaker.page_end(text, _end_of(whole))
             self._cuts.append(cut)
 
-    async def close(
+    async def finish(
         self, text: str, choices: Choices | None = None, *, answers: bool = True
     ) -> Sequence[Entry[Spoken | Unsaid]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
@@ -103,7 +103,7 @@ class Speech:
         in no form.
         """
         async with self._scope.speaking:
-            answered = self._scope.answered if answers and not choices else ()
+            answered = self._scope.answered_ts if answers and not choices else ()
             return await self._close(text, choices, answered)
 
     async def _close(
@@ -114,16 +114,16 @@ class Speech:
             question = choices.question
         asked = fingerprint("spoken", text, question)
         self._begin_after_a_break()
-        if not choices and await self._scope.is_overtaken():
+        if not choices and await self._scope.is_superseded_by_edit():
             return await self._unsay(self._begun(), "")
         if text or choices:
             self._scope.mark_shown()
-        self._scope.ctx.read(part(self._key_of(0), RECEIPT), asked)
+        self._scope.ctx.read_back(part(self._key_of(0), RECEIPT), asked)
         said_before = await self._take_over(asked, text)
         if said_before:
             return said_before
         begun = self._begun()
-        standing = [message for message in begun if await message.standing()]
+        standing = [message for message in begun if await message.posted_ts()]
         pages: Sequence[Page] = []
         if text or standing:
             text = text or self._lost_words
@@ -138,7 +138,7 @@ class Speech:
         """End these, of which nothing stands in Slack; `asked` is the fingerprint of the whole speech."""
         receipts = list[Entry[Spoken | Unsaid]]()
         for message in messages:
-            unsaid = await message.unsay(asked)
+            unsaid = await message.record_unsaid(asked)
             if unsaid:
                 receipts.append(unsaid)
         return receipts
@@ -154,13 +154,13 @@ class Speech:
                 buttons = choices
             message = self._message(len(receipts))
             try:
-                receipt = await message.close(queue.page, asked, buttons, answered, plain=queue.plain)
+                receipt = await message.close(queue.next_page, asked, buttons, answered, plain=queue.plain)
             except ContentRefused as refusal:
-                if queue.refused():
+                if queue.try_other_form():
                     continue
-                receipt = await self._leave_out(message, queue.page, asked, refusal)
+                receipt = await self._leave_out(message, queue.next_page, asked, refusal)
             receipts.append(receipt)
-            queue.said()
+            queue.mark_said()
         if choices and receipts and not _is_said(receipts[-1]):
             raise SpeechRefused("Slack takes this question in no form")
         return receipts
@@ -185,7 +185,7 @@ class Speech:
         lost = "" if self._broken_off else self._lost_words
         return await self._break_off(self._begun(), lost)
 
-    async def leave(self, text: str, call: Entry[Any]) -> Sequence[Entry[Spoken]] | None:
+    async def leave_as_is(self, text: str, call: Entry[Any]) -> Sequence[Entry[Spoken]] | None:
         """Leave what people have read if `text`, all that came in `call`, does not go on from it.
 
         Returns what stays; None where nothing was left so, and `text` can be said in its place. Illegible
@@ -207,10 +207,10 @@ class Speech:
         """
         if any(message.receipt for message in standing):
             return False
-        shown = [message for message in standing if await message.standing()]
+        shown = [message for message in standing if await message.posted_ts()]
         if not text or not shown:
             return bool(shown)
-        if shown[0].fresh:
+        if shown[0].is_begun_here:
             return self._taken_back or not text.startswith(self._heard.rstrip())
         return len(self._scope.speaker.pages(text)) < len(shown)
 
@@ -218,12 +218,12 @@ class Speech:
         """End these as they stand in Slack; where nothing legible stands, the first reads `lost`."""
         receipts = list[Entry[Spoken | Unsaid]]()
         for message in messages:
-            if await message.standing() and not message.receipt:
+            if await message.posted_ts() and not message.receipt:
                 end = BROKEN if message is messages[-1] else ""
                 try:
                     receipt = await message.break_off(end, lost, self._half_said)
                 except ContentRefused:
-                    receipt = await message.stay(self._half_said())
+                    receipt = await message.keep_as_is(self._half_said())
                 receipts.append(receipt)
             else:
                 receipts += await self._unsay([message], "")
@@ -235,19 +235,19 @@ class Speech:
         taken: list[Entry[Spoken]] = []
         if not text or self._message(0).intent or self._message(0).receipt:
             return taken
-        self._scope.ctx.goes_live(self._key_of(0))
+        self._scope.ctx.begin_step(self._key_of(0))
         while not taken or taken[-1].event.upto < len(text):
             old = self._scope.ctx.take_over(asked, Spoken)
             if old is None:
                 break
-            taken.append(await self._message(len(taken)).adopt(old))
+            taken.append(await self._message(len(taken)).take_over(old))
         return taken
 
     async def _take_back(self) -> None:
         """What stands there is replaced at once; what is to stand there is said at the end."""
         self._taken_back = True
         for message in self._begun():
-            await message.rest(BROKEN.strip())
+            await message.stop_growing(BROKEN.strip())
 
     def _begin_after_a_break(self) -> None:
         """What broke off is told by its receipt: it says nothing of what was to be said."""

@@ -28,7 +28,7 @@ class Spent:
     usd: float = 0.0
     seconds: float = 0.0
 
-    def after(self, call: ModelCall) -> Spent:
+    def with_call(self, call: ModelCall) -> Spent:
         """This and one more call, if it was made and is not the copy of one from before a restart.
 
         Calls and time of a reading are bounded by its own limits; what gave way to a person is made again.
@@ -43,7 +43,7 @@ class Spent:
             seconds=self.seconds + call.seconds * counts,
         )
 
-    def reaches(self, limits: Limits) -> str:
+    def reached_limit(self, limits: Limits) -> str:
         """The first bound that is reached: "calls", "tokens", "money" or "time"; empty where none is."""
         bounds = {
             "calls": (self.calls, limits.calls),
@@ -85,7 +85,7 @@ def by_execution(entries: Sequence[Entry[Any]], now: float, owners: Collection[s
     own = entries[since:]
     spent = NOTHING
     for call in only(ModelCall, own):
-        spent = spent.after(call.event)
+        spent = spent.with_call(call.event)
     seconds = lasted(own, readings=False)
     if not _depth(own):
         seconds += max(now - own[-1].at, 0.0)

@@ -41,7 +41,7 @@ async def parts_of(journal: Journal, execution: Execution, seqs: tuple[int, ...]
 def _is_first(journal: Journal, execution: Execution) -> bool:
     """Has nothing been asked in this thread yet? Many a conversation of a DM is one question, which begins
     with all that was said there before: stretches of that would be named once."""
-    return journal.latest(execution.thread, ModelCall) is None
+    return journal.latest_of_kind(execution.thread, ModelCall) is None
 
 
 def _whole(seqs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -37,7 +37,7 @@ class DrawnSuffix:
         self._journal = journal
         self._drawn: Entry[SuffixDrawn] | None = None
 
-    def as_of(self, before: int) -> str:
+    def suffix_at(self, before: int) -> str:
         """Return the suffix as it was before an entry; empty where none was drawn yet, or it is damaged."""
         if self._drawn is None:
             with suppress(JournalDamaged):

@@ -72,7 +72,7 @@ def taking(
     thread = waiting[0].thread
     if thread == INNER:
         return Taken(inputs=waiting, process="inner_life")
-    under_way: list[Entry[Any]] = journal.pending(Asked, Spawned, thread=thread)
+    under_way: list[Entry[Any]] = journal.pending_entries(Asked, Spawned, thread=thread)
     stops = _ranked(waiting, Rank.STOP)
     if stops:
         return Taken(inputs=_ended_by(stops, waiting), process="stopping")
@@ -202,7 +202,7 @@ def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
     nothing answers a question that is damaged."""
     if not question.event.said:
         return True
-    asked = journal.sound(question.event.said[:1])
+    asked = journal.readable_entries(question.event.said[:1])
     if not asked:
         return False
     first = asked[0].event
@@ -218,7 +218,7 @@ def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:
 
 def is_awaited(journal: Reading, message: Entry[Input], owners: Collection[str]) -> bool:
     """Does a question of its thread wait for it, so that no other execution should take it for itself?"""
-    for question in journal.pending(Asked, thread=message.thread):
+    for question in journal.pending_entries(Asked, thread=message.thread):
         waits = question.event.words or (question.event.resumes and onward(_words(message)))
         theirs = may_answer(question, message.author, owners)
         if waits and theirs and is_newer(journal, question, _ts(message)):
@@ -252,9 +252,9 @@ def to_answer(inputs: Inputs) -> list[Entry[Said]]:
 
 def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
     """What was said last to the soul in this conversation; one may begin with no more than "stop"."""
-    said: Entry[Any] | None = journal.latest(root, Message, before=before)
+    said: Entry[Any] | None = journal.latest_of_kind(root, Message, before=before)
     if said is None:
-        said = journal.latest(root, StopAsked, before=before)
+        said = journal.latest_of_kind(root, StopAsked, before=before)
     if said is None:
         return []
     return [said]

@@ -82,7 +82,7 @@ class Texts:
         """The names of the playbooks that can be used."""
         return sorted(name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
 
-    async def current(self, make: Make = _nothing) -> str:
+    async def current_set(self, make: Make = _nothing) -> str:
         """The digest of the set of all texts as they are now, and of those that `make` makes of them.
 
         The set is in the journal, and each of them. `make` is the same each time.
@@ -93,7 +93,7 @@ class Texts:
         entered, key = self._set
         if entered is not good:
             every = {**good, **make(good)}
-            shas = await asyncio.gather(*(self.enter(name, text) for name, text in every.items()))
+            shas = await asyncio.gather(*(self.record_text(name, text) for name, text in every.items()))
             texts = dict(zip(every, shas, strict=True))
             key = digest(texts)
             self._sets[key] = texts
@@ -103,7 +103,7 @@ class Texts:
         return key
 
     @property
-    def wrong(self) -> Sequence[str]:
+    def faults(self) -> Sequence[str]:
         """Sentences on each file that is wrong as it is now. Looks at the files."""
         self._look_once()
         return [_told(fault) for fault in self._wrong.values()]
@@ -144,7 +144,7 @@ class Texts:
     def _forget_seen(self) -> None:
         self._seen = False
 
-    def named(self, texts: str) -> Mapping[str, str]:
+    def hashes_of_set(self, texts: str) -> Mapping[str, str]:
         """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""
         if texts not in self._sets:
             entry = self._journal.get(f"texts:{texts}")
@@ -153,7 +153,7 @@ class Texts:
             self._sets[texts] = cast(Entry[TextSet], entry).event.texts
         return self._sets[texts]
 
-    async def enter(self, name: str, text: str) -> str:
+    async def record_text(self, name: str, text: str) -> str:
         """The sha256 of a text, which is in the journal from then on."""
         sha = hashlib.sha256(text.encode()).hexdigest()
         if sha not in self._entered:
@@ -173,16 +173,16 @@ class Texts:
             found, _ = await self._journal.append(SELF, text, key=key, author="core")
         return cast(Entry[Text], found)
 
-    def as_it_is(self, name: str) -> str:
+    def current_text(self, name: str) -> str:
         """A text as it is now, whatever the journal holds of it."""
         return self._good[name]
 
-    def newest(self, name: str) -> str:
+    def newest_text(self, name: str) -> str:
         """A text as its file holds it now; where that cannot be used, as it is in use. Looks at the files."""
         self._look_once()
         return self._good[name]
 
-    def read(self, sha: str) -> Entry[Text]:
+    def text_entry(self, sha: str) -> Entry[Text]:
         """The entry of a text that was used."""
         if sha not in self._entered:
             entry = self._journal.get(f"text:{sha}")

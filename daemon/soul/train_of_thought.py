@@ -29,7 +29,7 @@ def executions(journal: Reading, thread: str, last: Entry[TurnBegan]) -> Sequenc
     """Return where the executions of a train began, in order, up to this one; none that stood beside it."""
     found: dict[str, Entry[TurnBegan]] = {}
     since = began_after(journal, thread, last.seq)
-    for began in journal.of(thread, TurnBegan, since=since):
+    for began in journal.thread_entries(thread, TurnBegan, since=since):
         if began.seq <= last.seq and began.event.apart is None:
             found.setdefault(began.event.execution, began)
     return tuple(found.values())
@@ -38,5 +38,5 @@ def executions(journal: Reading, thread: str, last: Entry[TurnBegan]) -> Sequenc
 def plans(journal: Reading, thread: str, before: int) -> Sequence[PlanMade]:
     """Return the plans of the train that goes on before `before`, in order."""
     since = began_after(journal, thread, before)
-    found = journal.of(thread, PlanMade, since=since)
+    found = journal.thread_entries(thread, PlanMade, since=since)
     return [plan.event for plan in found if plan.seq < before]

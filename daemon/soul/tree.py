@@ -34,7 +34,7 @@ class Tree:
         self._depth = depth
         self.thread = ctx.execution.thread
         self.root = root_of(self.thread)
-        self.parent = ctx.execution.parent
+        self.parent = ctx.execution.parent_thread
         self._since = ctx.execution.first.seq
         self._spawned: list[Entry[Spawned]] = []
         """Those that this run has begun, or read back."""
@@ -52,7 +52,7 @@ class Tree:
         return [wait for wait in self._open(Waiting) if "timer" in _note(wait)]
 
     @property
-    def waits(self) -> bool:
+    def has_pending_waits(self) -> bool:
         """Will something come by itself: a branch's answer, or the time of a timer?"""
         return bool(self._watches or self.timers)
 
@@ -61,13 +61,13 @@ class Tree:
         """Its waits for the answers of branches that had not come."""
         return [wait for wait in self._open(Waiting) if "branches" in _note(wait)]
 
-    def knows(self, thread: str) -> bool:
+    def has_thread(self, thread: str) -> bool:
         """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
         if thread in (self.root, self.thread):
             return True
         if self.root == INNER and branch_of(thread) != branch_of(self.thread):
             return False  # begun in another view: what is known here may not be known there
-        begun = self._begun(self._journal.tree(self.root, Spawned))
+        begun = self._begun(self._journal.tree_entries(self.root, Spawned))
         return thread in [spawned.event.thread for spawned in begun]
 
     def _begun(self, spawned: Sequence[Entry[Spawned]]) -> list[Entry[Spawned]]:
@@ -78,11 +78,13 @@ class Tree:
     def _open(self, kind: type[E]) -> list[Entry[E]]:
         """What of this thread was pending as its execution began."""
         closed = set[int]()
-        for end in self._journal.tree(self.root, ThreadEnded, Withdrawn, InnerMessage, since=self._since):
+        for end in self._journal.tree_entries(
+            self.root, ThreadEnded, Withdrawn, InnerMessage, since=self._since
+        ):
             closed.update(end.closes)
-        ended_since = only(kind, self._journal.many(sorted(closed)))
+        ended_since = only(kind, self._journal.entries_at(sorted(closed)))
         here = [entry for entry in ended_since if entry.thread == self.thread]
-        found = by_seq([*here, *self._journal.pending(kind, thread=self.thread)])
+        found = by_seq([*here, *self._journal.pending_entries(kind, thread=self.thread)])
         return [entry for entry in found if entry.seq < self._since]
 
     # Branches
@@ -95,10 +97,10 @@ class Tree:
             if len(self.branches) + wanted > MOST_CHILDREN:
                 return "children"
             return ""
-        children = self._begun(self._journal.of(self.thread, Spawned))
+        children = self._begun(self._journal.thread_entries(self.thread, Spawned))
         if len(children) + wanted > MOST_CHILDREN:
             return "children"
-        branches = self._begun(self._journal.tree(self.root, Spawned))
+        branches = self._begun(self._journal.tree_entries(self.root, Spawned))
         if len(branches) + wanted > MOST_BRANCHES:
             return "branches"
         return ""
@@ -182,10 +184,10 @@ def _note(wait: Entry[Waiting]) -> Mapping[str, Any]:
 
 def watches_of(journal: Reading, thread: str) -> Sequence[Entry[Waiting]]:
     """What a thread waits for beside its executions: answers of branches, and timers."""
-    waits = journal.pending(Waiting, thread=thread)
+    waits = journal.pending_entries(Waiting, thread=thread)
     return [wait for wait in waits if {"branches", "timer"} & _note(wait).keys()]
 
 
 def came_of(journal: Reading, wait: Entry[Waiting]) -> Sequence[Entry[ThreadEnded] | None]:
     """How the branches that this waited for have ended, in their order."""
-    return [journal.latest(thread, ThreadEnded) for thread in wait.event.note["branches"]]
+    return [journal.latest_of_kind(thread, ThreadEnded) for thread in wait.event.note["branches"]]

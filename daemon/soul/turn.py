@@ -68,27 +68,27 @@ class Turn(Voice):
         self.began_at = self.first.at
         """When it began, or last heard an answer: what time it is to it, in Unix seconds."""
         self.owners = world.owners
-        self.processes = world.ways
-        self.at_once = world.at_once
+        self.processes = world.process_reasons
+        self.immediate_processes = world.at_once
         self.own_actions = world.own_actions
-        self.past = world.pasts.of(self.thread, self.number)
+        self.past = world.pasts.history_of(self.thread, self.began_seq)
         self._was_told = False  # has anybody answered what this run asked?
         self._carried: Sequence[Memory] = ()
         self._carried_seqs = frozenset[int | None]()
-        self.tree = Tree(ctx, world.depth)
-        self.came: Sequence[Entry[Any]] = from_within(self.inputs)
+        self.branches = Tree(ctx, world.depth)
+        self.internal_inputs: Sequence[Entry[Any]] = from_within(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
-        self.heard: Sequence[Entry[Any]] = [*self.past.heard, *world.journal.many(taken)]
+        self.heard: Sequence[Entry[Any]] = [*self.past.overheard, *world.journal.entries_at(taken)]
         self._hear_inputs()
-        self.mood = world.pasts.dms.mood(self.thread, self.number) or self.past.mood or ""
-        self.known = world.people.known(self.answers, self.thread, self.number)
+        self.mood = world.pasts.dms.mood(self.thread, self.began_seq) or self.past.mood or ""
+        self.known_people = world.people.known_people(self.answers, self.thread, self.began_seq)
         self.params = self.past.params
         if self.apart is not None:
             self.params = self.apart
         self.memory = self._recall()
-        for found in only(Overheard, self.execution.lifetime()):
-            self.overhear(found.event)
-        for received in only(Received, self.execution.lifetime()):
+        for found in only(Overheard, self.execution.all_recorded()):
+            self.add_earlier_messages(found.event)
+        for received in only(Received, self.execution.all_recorded()):
             if received.key.rpartition("/")[2].startswith(f"{CALLED}#"):
                 self._take_too(received.event)
 
@@ -98,39 +98,39 @@ class Turn(Voice):
         self.said: Sequence[Entry[Said]] = in_their_place(to_answer(self.inputs), edited)
         """What people said to it."""
         self.answers = self.said
-        if self.came and not self.said:
-            self.answers = asked_last(self.journal, self.root, self.number)
+        if self.internal_inputs and not self.said:
+            self.answers = asked_last(self.journal, self.root, self.began_seq)
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
 
-    def begin_anew(self) -> None:
+    def accept_edits(self) -> None:
         """Take in the edits that ended the run, so that the next one answers what the messages say now."""
-        self.heard = [*self.heard, *self.journal.many(self.overtaken_by)]
+        self.heard = [*self.heard, *self.journal.entries_at(self.overtaken_by)]
         self.overtaken_by.clear()
         self.inputs = self.execution.inputs
         self._hear_inputs()
         self.process, self.params = self.first.event.process, self.past.params
         self.memory = self._recall()
-        if not only(StopAsked, self.execution.fresh()):
+        if not only(StopAsked, self.execution.has_new_inputs()):
             self.execution.stopping.clear()
 
     # What it is about
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Did all of it come after its thread had turned to something else? A timer is never late."""
-        if not self.came or self.said or self.past.process in (None, "", THINKING):
+        if not self.internal_inputs or self.said or self.past.process in (None, "", THINKING):
             return False
-        codes = [message.event.code for message in only(InnerMessage, self.came)]
+        codes = [message.event.code for message in only(InnerMessage, self.internal_inputs)]
         return TIMER_FIRED not in codes
 
     def self_calls(self) -> int:
         """How often it had called itself in this tree since a person spoke, or an owner let it."""
-        tree, since = self.root, self._last_word(self.number)
+        tree, since = self.root, self._last_word(self.began_seq)
         if tree == INNER:
             tree = branch_of(self.thread)
         calls = 0
-        for entry in self.journal.tree(tree, SelfCall, Answered, since=since):
-            if entry.seq >= self.number:
+        for entry in self.journal.tree_entries(tree, SelfCall, Answered, since=since):
+            if entry.seq >= self.began_seq:
                 break
             if isinstance(entry.event, SelfCall):
                 calls += 1
@@ -140,35 +140,35 @@ class Turn(Voice):
 
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
-        plan = self.journal.latest(self.thread, PlanMade, before=self.number)
+        plan = self.journal.latest_of_kind(self.thread, PlanMade, before=self.began_seq)
         if plan is None:
             return ()
-        is_over = plan.seq < self._last_word(self.number)
+        is_over = plan.seq < self._last_word(self.began_seq)
         if is_over and self.past.process != THINKING:
             return ()
-        return plan.event.left
+        return plan.event.open_steps
 
     def plans(self) -> Sequence[PlanMade]:
         """The plans of this thread since it began to think in the open, in order, as this execution began."""
-        return plans(self.journal, self.thread, self.number)
+        return plans(self.journal, self.thread, self.began_seq)
 
     def _last_word(self, before: int = ALWAYS) -> int:
         """The seq of what was said last to the soul in this tree; 0 where nothing was."""
-        word = self.journal.latest(self.root, Message, before=before)
+        word = self.journal.latest_of_kind(self.root, Message, before=before)
         if word is None:
             return 0
         return word.seq
 
     @property
-    def answered(self) -> Sequence[str]:
+    def answered_ts(self) -> Sequence[str]:
         """Of thoughts that go on from turn to turn: all that was said since it last answered here."""
-        found = super().answered
-        if found or not self.came:
+        found = super().answered_ts
+        if found or not self.internal_inputs:
             return found
-        spoken = self.journal.latest(self.root, Spoken, before=self.number)
+        spoken = self.journal.latest_of_kind(self.root, Spoken, before=self.began_seq)
         since = spoken.seq if spoken else 0
-        said = self.journal.of(self.root, Message, since=since)
-        asked = [*self.answers, *[entry for entry in said if entry.seq < self.number]]
+        said = self.journal.thread_entries(self.root, Message, since=since)
+        asked = [*self.answers, *[entry for entry in said if entry.seq < self.began_seq]]
         return tuple(dict.fromkeys(entry.event.ts for entry in asked if isinstance(entry.event, Message)))
 
     @property
@@ -187,11 +187,11 @@ class Turn(Voice):
         return yields(self.inputs) or bool(only(ToSay, self.inputs))
 
     @property
-    def wished(self) -> Question | None:
+    def branch_question(self) -> Question | None:
         """What a branch wants to ask here, of those who can read it, if this turn is about that."""
         return wishes.wished(self)
 
-    async def wait_for_other_wishes(self) -> bool:
+    async def wait_for_earlier_questions(self) -> bool:
         """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
         return await wishes.wait_for_others(self)
 
@@ -199,7 +199,7 @@ class Turn(Voice):
         """How the same bound was answered for another branch, after this one wished to ask."""
         return await wishes.answered_since(self, question)
 
-    async def relay(self, answer: Answer) -> None:
+    async def answer_branch(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""
         await wishes.relay(self, self.execution.id, answer)
 
@@ -208,16 +208,18 @@ class Turn(Voice):
         """Those of the owners who can read this conversation: in a DM, only whose it is; in none, nobody."""
         if self.root == INNER:
             return ()
-        return self.readers(self.owners)
+        return self.readers_among(self.owners)
 
-    def learned(self, person: str) -> tuple[int, str]:
+    def person_model_base(self, person: str) -> tuple[int, str]:
         """What was learned here about someone: the entry's seq, and its text."""
-        return self.world.people.base(person, self.thread, self.number)
+        return self.world.people.base_model(person, self.thread, self.began_seq)
 
-    def said_with(self, person: str) -> Sequence[Memory]:
+    def messages_with_person(self, person: str) -> Sequence[Memory]:
         """Return what this person has said here, with what the soul said as long as nobody else did."""
         here = [memory for memory in self.memory.conversation if memory.seq]
-        entries = {entry.seq: entry for entry in self.journal.many([memory.seq or 0 for memory in here])}
+        entries = {
+            entry.seq: entry for entry in self.journal.entries_at([memory.seq or 0 for memory in here])
+        }
         said: list[Memory] = []
         theirs = True
         for memory in here:
@@ -228,7 +230,7 @@ class Turn(Voice):
                 said.append(memory)
         return said
 
-    def facts(self) -> Facts | None:
+    def figures_of_turn(self) -> Facts | None:
         """Return what this execution has done, with its train of thought.
 
         For one that stands apart, return what the one before it did.
@@ -245,74 +247,76 @@ class Turn(Voice):
 
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
-        core = [self.world.texts.read(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts]
-        made = [self.world.texts.read(self.texts[name]) for name in MADE if name in self.texts]
-        form = [replace(one, region=FORM) for one in recall(made, self.suffix)]
+        core = [
+            self.world.texts.text_entry(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts
+        ]
+        made = [self.world.texts.text_entry(self.texts[name]) for name in MADE if name in self.texts]
+        form = [replace(one, region=FORM) for one in recall(made, self.tag_suffix)]
         known = [*self.past.kept, *self._carried]
-        new = [entry for entry in (*self.heard, *self.said) if self.is_new(entry.seq)]
+        new = [entry for entry in (*self.heard, *self.said) if self.is_unseen(entry.seq)]
         came = in_order(as_it_reads(new))
-        if self.came:
-            came = by_seq([*came, *self.came])
-        return working_memory([*recall(core, self.suffix), *form, *known, *recall(came, self.suffix)])
+        if self.internal_inputs:
+            came = by_seq([*came, *self.internal_inputs])
+        return working_memory([*recall(core, self.tag_suffix), *form, *known, *recall(came, self.tag_suffix)])
 
-    def overhear(self, found: Overheard) -> None:
+    def add_earlier_messages(self, found: Overheard) -> None:
         """What was said before the soul was called in: it sees it from now on."""
-        fetched = self.journal.many(found.seqs)
+        fetched = self.journal.entries_at(found.seqs)
         heard = {entry.seq: entry for entry in (*self.heard, *fetched)}
         self.heard = list(heard.values())
         self.memory = self._recall()
 
-    async def answer_too(self, called: Sequence[int]) -> None:
+    async def answer_also(self, called: Sequence[int]) -> None:
         """Answer these inputs, too, which called the soul in before: it sees them from now on."""
 
         def look() -> Received | None:
             return Received(inputs=tuple(called)) if called else None
 
-        found = await self.ctx.notice(CALLED, look)
+        found = await self.ctx.record_if_found(CALLED, look)
         if found:
             self._take_too(found.event)
 
     def _take_too(self, found: Received) -> None:
-        inputs = self.execution.received(found.inputs)
+        inputs = self.execution.mark_received(found.inputs)
         self.ctx.accept(inputs)
         unique = {entry.seq: entry for entry in (*self.inputs, *inputs)}
         self.inputs = list(unique.values())
         self._hear_inputs()
         self.memory = self._recall()
 
-    def is_new(self, seq: int | None) -> bool:
+    def is_unseen(self, seq: int | None) -> bool:
         """Has this thread not seen this entry yet?"""
         return seq not in self.past.seen and seq not in self._carried_seqs
 
-    def carry_over(self, found: CarriedOver) -> None:
+    def add_dm_context(self, found: CarriedOver) -> None:
         """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
-        said = self.world.pasts.dms.recalled(found.seqs, self.suffix)
-        unique = {memory.seq: memory for memory in said if self.is_new(memory.seq)}
+        said = self.world.pasts.dms.memories_of(found.seqs, self.tag_suffix)
+        unique = {memory.seq: memory for memory in said if self.is_unseen(memory.seq)}
         self._carried = list(unique.values())
         self._carried_seqs = frozenset({*found.seqs, *unique})
         self.memory = self._recall()
 
     @property
-    def window(self) -> int:
+    def window_tokens(self) -> int:
         """How many tokens the models take that speak and sum up."""
         return min(self.world.llm.window("speak"), self.world.llm.window("fast"))
 
-    def said_in_dm(self) -> Sequence[Memory]:
+    def dm_to_summarize(self) -> Sequence[Memory]:
         """What is to be summed up of this DM: nothing of one conversation alone."""
         if not self.in_dm:
             return ()
-        return self.world.pasts.dms.to_sum_up(self.thread, self.number)
+        return self.world.pasts.dms.to_summarize(self.thread, self.began_seq)
 
-    def feel(self, mood: str) -> None:
+    def set_mood(self, mood: str) -> None:
         """Feel like this from now on; an execution that began without a form keeps the mood it began in."""
-        if self.began_with(MADE[-1]):
+        if self.has_text(MADE[-1]):
             self.mood = mood
 
     # Steps
 
     async def limit(self, limits: Limits | None = None) -> Limited | None:
         """Which bound stands in the way of another call; while it replays, only what was recorded."""
-        found = await self.ctx.notice("limit", lambda: self._limited(limits))
+        found = await self.ctx.record_if_found("limit", lambda: self._limited(limits))
         if found is None:
             return None
         return found.event
@@ -320,43 +324,43 @@ class Turn(Voice):
     def _limited(self, limits: Limits | None = None) -> Limited | None:
         gauge = self.world.gauge
         if self.process == THINKING:
-            standing = gauge.in_the_open(self.root, self.people)
+            standing = gauge.exceeded_in_tree(self.root, self.people)
         else:
-            standing = gauge.standing(self.execution.lifetime(), self.people, limits)
+            standing = gauge.exceeded(self.execution.all_recorded(), self.people, limits)
         if standing is None:
             return None
-        return replace(standing, consents=str(gauge.consents(self.thread)))
+        return replace(standing, consents=str(gauge.count_approvals(self.thread)))
 
-    async def warned(self) -> Entry[SystemMessage] | None:
+    async def budget_warning(self) -> Entry[SystemMessage] | None:
         """That a bound of this tree is near: once at each of the warnings, for each consent of an owner."""
         warning = None
-        if not self.execution.record.replaying:
+        if not self.execution.record.is_replaying:
             warning = await self._warning()
-        return await self.ctx.notice("budget", lambda: warning)
+        return await self.ctx.record_if_found("budget", lambda: warning)
 
     async def _warning(self) -> SystemMessage | None:
         gauge = self.world.gauge
-        share = gauge.nearest(self.root)
+        share = gauge.closest(self.root)
         if share is None or not share.warning:
             return None
         which = f"{share.resets}:{share.bound}:{share.warning}"
-        since = f"{self._last_word()}:{gauge.consents(self.root)}"
+        since = f"{self._last_word()}:{gauge.count_approvals(self.root)}"
         if await self.claim(f"warned:{self.root}:{which}:{since}"):
-            return SystemMessage(text=share.told)
+            return SystemMessage(text=share.in_words)
         return None
 
     def at(self, ctx: Context, *, alone: bool = True) -> Self:
         """The same, with its steps in this context."""
         own = super().at(ctx, alone=alone)
-        own.tree = Tree(ctx, self.world.depth)
+        own.branches = Tree(ctx, self.world.depth)
         return own
 
-    async def beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
+    async def run_beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
         """Do these beside each other; each is given a turn with steps of its own, named by its place."""
         alone = len(jobs) == 1
         branches = []
         for place, job in enumerate(jobs, 1):
-            ctx = self.ctx.within(str(place))
+            ctx = self.ctx.child_context(str(place))
             branches.append((ctx, self._with_own_steps(job, alone=alone)))
         return await self.ctx.gather(*branches)
 
@@ -378,7 +382,7 @@ class Turn(Voice):
 
     # What came meanwhile
 
-    async def look(self) -> Sequence[Entry[Said]]:
+    async def receive_inputs(self) -> Sequence[Entry[Said]]:
         """What came since, and waits, in Slack's order; without what another execution waits for."""
         return in_order(await self.ctx.receive(self._may_take))
 
@@ -387,7 +391,7 @@ class Turn(Voice):
             return False
         return entry.event.rank is Rank.STOP or not is_awaited(self.journal, entry, self.owners)
 
-    def absorb(self, inputs: Sequence[Entry[Any]]) -> None:
+    def accept_inputs(self, inputs: Sequence[Entry[Any]]) -> None:
         """These, too, are answered by this turn."""
         self.ctx.accept(inputs)
 
@@ -402,16 +406,16 @@ class Turn(Voice):
         """Let go of all that waits for answers in this thread, or goes on under it; how many of each."""
         return await questions.withdraw(self)
 
-    async def tell(self, name: str, event: Input) -> None:
+    async def send_to_self(self, name: str, event: Input) -> None:
         """An input for this very thread: how anything goes on after this turn."""
         await self.ctx.send(name, self.thread, event)
 
-    async def remind(self, reminder: Timer, seconds: float) -> None:
+    async def set_reminder(self, reminder: Timer, seconds: float) -> None:
         """This will be an input of this thread so many seconds after it began, or last heard an answer."""
         note = noted(reminder)
         await self.ctx.watch(within=seconds, since=self.began_at, note=note, name="remind")
 
-    async def record(self, transition: Transition) -> None:
+    async def record_transition(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""
         now = TransitionTaken(to=transition.to, params=transition.params, now=transition.execute_now)
         await self.ctx.record(now)

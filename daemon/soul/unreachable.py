@@ -33,9 +33,11 @@ def patience(reach: Reach, reason: str, subject: str, tries: int) -> float | Non
 
 async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
     """Say once in this conversation that the model does not answer; what was half said stays as it is."""
-    turn.show("")
+    turn.show_status("")
     await settling.settle(turn)
-    waits = turn.must_answer or bool(turn.execution.entries(Answered))  # this turn begins at the outage
+    waits = turn.must_answer or bool(
+        turn.execution.recorded_entries(Answered)
+    )  # this turn begins at the outage
     if waits and turn.addressed:
         name = "unreachable"
         if waiting.event.reason in ACCOUNT:

@@ -15,6 +15,6 @@ def urgency_of(execution: Execution, *, reading: bool) -> Urgency:
     inputs = execution.first_inputs
     if root_of(execution.thread) == INNER or yields(inputs) or only(ToSay, inputs):
         return Urgency.BACKGROUND
-    if reading or execution.parent:
+    if reading or execution.parent_thread:
         return Urgency.BRANCH
     return Urgency.PERSON

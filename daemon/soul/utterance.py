@@ -50,13 +50,13 @@ async def own_since(scope: Scope, intent: Entry[Any] | None) -> list[Posted]:
     since = 0.0
     if intent:
         since = known_before(scope.journal, scope.thread, intent.seq)
-    return list(await scope.speaker.own(scope.thread, since))
+    return list(await scope.speaker.own_messages(scope.thread, since))
 
 
 def known_before(journal: Reading, thread: str, seq: int) -> float:
     """When the latest was said, by Slack's clock, that was known of this thread before this entry."""
     dated: list[Entry[Any]] = []
-    dated += journal.of(thread, *DATED)
+    dated += journal.thread_entries(thread, *DATED)
     return max((float(entry.event.ts) for entry in dated if entry.seq < seq), default=0.0)
 
 
@@ -87,20 +87,20 @@ class Message:
     @property
     def intent(self) -> Entry[kinds.SpeechBegan] | None:
         """The entry that began it."""
-        return self._scope.ctx.read(self._key)
+        return self._scope.ctx.read_back(self._key)
 
     @property
     def receipt(self) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
         """The entry that ended it."""
-        return self._scope.ctx.read(part(self._key, RECEIPT))
+        return self._scope.ctx.read_back(part(self._key, RECEIPT))
 
-    async def adopt(self, said: Entry[kinds.Spoken]) -> Entry[kinds.Spoken]:
+    async def take_over(self, said: Entry[kinds.Spoken]) -> Entry[kinds.Spoken]:
         """It was said before a restart, and is not said again."""
         event = replace(said.event, taken_from=said.key)
         return await self._scope.execution.append(event, part(self._key, RECEIPT))
 
     @property
-    def fresh(self) -> bool:
+    def is_begun_here(self) -> bool:
         """Was it begun here? What an earlier attempt began, or what is told of an outage, is looked for."""
         return self._grows_since is not None
 
@@ -118,7 +118,7 @@ class Message:
             return 0.0
         return self._scope.world.clock.steady() - self._grows_since
 
-    async def hear(self, text: str) -> None:
+    async def show(self, text: str) -> None:
         """It reads so by now. An attempt that did not write the intent never streams.
 
         Showing it early is a nicety: where Slack or the journal does not take it, the model, which is paid
@@ -131,19 +131,19 @@ class Message:
 
     async def _show(self, text: str) -> None:
         scope, intent = self._scope, await self._intend()
-        if not self.fresh:
+        if not self.is_begun_here:
             return
         if self._ts is None:
-            if not scope.may_show():
+            if not scope.may_show_words():
                 return
             await self._start(text, intent)
         else:
             await scope.speaker.extend(scope.thread, self._ts, text, scope.hold)
         self._shown = text
 
-    async def rest(self, text: str) -> bool:
+    async def stop_growing(self, text: str) -> bool:
         """It reads so and will not grow, while the speech goes on in the next message; may it go on?"""
-        await self.hear(text)
+        await self.show(text)
         if self._ts and not self._rests:
             self._rests = text
             try:
@@ -171,7 +171,7 @@ class Message:
         if receipt:
             return receipt
         intent = await self._intend()
-        ts = stood = await self.standing()
+        ts = stood = await self.posted_ts()
         if ts is None or page.text != self._rests or choices or plain:
             ts = await self._put(ts, page.text, choices, answers, plain=plain)
         spoken = kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked, refused=refused)
@@ -208,28 +208,28 @@ class Message:
         receipt = self.receipt
         if receipt:
             return receipt
-        scope, ts = self._scope, await self.standing()
+        scope, ts = self._scope, await self.posted_ts()
         if ts:
             await scope.speaker.retract(scope.thread, ts, self._key, scope.hold)
         return await self._end(kinds.Unsaid(fingerprint=asked), await self._intend())
 
-    async def stay(self, text: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
+    async def keep_as_is(self, text: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
         """It broke off, and stays as it stands in Slack, whatever that is: this text is recorded of it."""
-        ts = await self.standing()
+        ts = await self.posted_ts()
         assert ts, "what stands nowhere is unsaid"
         return await self._end(kinds.Spoken(ts=ts, text=text), await self._intend())
 
-    async def unsay(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
+    async def record_unsaid(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
         """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""
         intent, receipt = self.intent, self.receipt
         if receipt or not intent:
             return receipt
         return await self._end(kinds.Unsaid(fingerprint=asked), intent)
 
-    async def standing(self) -> str | None:
+    async def posted_ts(self) -> str | None:
         """The ts of this message, if it stands in Slack: known, recorded, or found there."""
         intent = self.intent
-        if self._ts is None and intent and (self._doubt or not self.fresh):
+        if self._ts is None and intent and (self._doubt or not self.is_begun_here):
             self._ts = await self._found(intent)
         return self._ts
 
@@ -245,7 +245,7 @@ class Message:
         if not text and await self._is_legible():
             intent, scope = await self._intend(), self._scope
             assert self._ts
-            text = await scope.speaker.leave(scope.thread, self._ts, end, self._key, scope.hold)
+            text = await scope.speaker.leave_message(scope.thread, self._ts, end, self._key, scope.hold)
             return await self._end(kinds.Spoken(ts=self._ts, text=text or unknown()), intent)
         text += end
         if not text.strip(" …"):
@@ -287,7 +287,7 @@ class Message:
 
     async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
-        started: Entry[kinds.SpeechStarted] | None = self._scope.ctx.read(part(self._key, STARTED))
+        started: Entry[kinds.SpeechStarted] | None = self._scope.ctx.read_back(part(self._key, STARTED))
         if started:
             return started.event.ts
         own = await own_since(self._scope, intent)
@@ -297,7 +297,7 @@ class Message:
         if not self._scope.alone:
             return None
         told: list[Entry[Any]] = []
-        told += self._scope.journal.of(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
+        told += self._scope.journal.thread_entries(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
         claimed = {entry.event.ts for entry in told}
         for posted in own:
             if not posted.key and posted.ts not in claimed:
@@ -309,7 +309,7 @@ class Message:
         if intent:
             return intent
         self._grows_since = self._scope.world.clock.steady()
-        self._scope.ctx.goes_live(self._key)
+        self._scope.ctx.begin_step(self._key)
         return await self._scope.execution.append(kinds.SpeechBegan(), self._key)
 
     async def _end(

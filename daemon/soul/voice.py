@@ -61,20 +61,20 @@ class Voice(Scope):
         self.first = cast(Entry[TurnBegan], self.execution.first)
         self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
         """All that this execution was begun for."""
-        self.opened = world.journal.latest(self.root, Opened)
+        self.opened = world.journal.latest_of_kind(self.root, Opened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
-        self.log: Memory | None = None
+        self.restart_log: Memory | None = None
         """What this execution had done before it began again, as its code had changed."""
-        self.suffix = world.pasts.suffix.as_of(self.number)
+        self.tag_suffix = world.pasts.suffix.suffix_at(self.began_seq)
         """The suffix of the tags of its answers' sections, as of the first begin."""
-        self.texts = world.texts.named(self.first.event.texts)
+        self.texts = world.texts.hashes_of_set(self.first.event.texts)
         """The owner's texts as of the first begin: name to sha256."""
         self.wording = set[str]()
         """The names of those that this run has read."""
 
     @property
-    def number(self) -> int:
+    def began_seq(self) -> int:
         """The seq of the entry with which this execution first began."""
         return self.first.seq
 
@@ -102,7 +102,7 @@ class Voice(Scope):
             return "a conversation"
         return self.opened.event.place
 
-    def readers(self, people: Sequence[str]) -> Sequence[str]:
+    def readers_among(self, people: Sequence[str]) -> Sequence[str]:
         """Those of them who can read this conversation: in a DM, only whose it is."""
         if self.opened is None or self.opened.event.where != "dm":
             return people
@@ -112,37 +112,37 @@ class Voice(Scope):
         """An owner's text as of the first begin; where it tells a model of a section, with the suffix."""
         sha = self.texts.get(name)
         if sha is None:  # nobody could read what it took up, and it only says so
-            return self.world.texts.as_it_is(name)
+            return self.world.texts.current_text(name)
         self.wording.add(name)
-        text = self.world.texts.read(sha).event.text
+        text = self.world.texts.text_entry(sha).event.text
         if name.startswith(SENTENCES):
             return text
-        return SectionTags(suffix=self.suffix).marked(text)
+        return SectionTags(suffix=self.tag_suffix).marked(text)
 
-    def began_with(self, text: str) -> bool:
+    def has_text(self, text: str) -> bool:
         """Return True if there was an owner's text of that name at the first begin."""
         return text in self.texts
 
-    async def enter(self, name: str, text: str) -> Memory:
+    async def record_text(self, name: str, text: str) -> Memory:
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
-        sha = await self.world.texts.enter(name, text)
-        return remember(self.world.texts.read(sha), self.suffix)
+        sha = await self.world.texts.record_text(name, text)
+        return remember(self.world.texts.text_entry(sha), self.tag_suffix)
 
-    async def forget(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
+    async def request_forgetting(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
         """This person wants these notes forgotten, or (none) all that there is of them, and at once."""
-        await self.once(ToForget(person=person, seqs=tuple(seqs), deletes=deletes))
+        await self.record(ToForget(person=person, seqs=tuple(seqs), deletes=deletes))
         self.world.to_forget.set()
 
-    async def delete_own(self, person: str) -> None:
+    async def request_own_deletion(self, person: str) -> None:
         """Record that this person wants what the soul said in this DM deleted from Slack."""
-        await self.once(ToDelete(person=person))
+        await self.record(ToDelete(person=person))
         self.world.to_delete.set()
 
-    async def once(self, event: S, name: str = "") -> Entry[S]:
+    async def record(self, event: S, name: str = "") -> Entry[S]:
         """Append this event, or read back the one that a former run left."""
         return await self.ctx.record(event, name)
 
-    async def once_soon(self, event: S, name: str = "") -> tuple[str, S]:
+    async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
         """The same, without waiting until it is on disk: its key, and the event."""
         return await self.ctx.record_soon(event, name)
 
@@ -162,7 +162,7 @@ class Voice(Scope):
         """
 
         async def within() -> S:
-            return await do(self.at(self.ctx.inside(self.ctx.reached)))
+            return await do(self.at(self.ctx.context_in_step(self.ctx.current_key)))
 
         return await self.ctx.step(name, asks, within, kind, patient=False)
 
@@ -175,20 +175,20 @@ class Voice(Scope):
         note: Any,
     ) -> None:
         """The one wait of this thread that nobody is suspended on, in the place of the one before."""
-        before = await self.ctx.notice("waits", self._waits)
+        before = await self.ctx.record_if_found("waits", self._waits)
         if before:
             await self.ctx.unwatch(before.event.inputs)
         await self.ctx.watch(closed=closed, want="any", matching=matching, within=within, note=note)
 
     async def waiting(self) -> Sequence[Entry[Waiting]]:
         """What this thread waits for in this way."""
-        found = await self.ctx.notice("waits", self._waits)
+        found = await self.ctx.record_if_found("waits", self._waits)
         if found is None:
             return ()
-        return self.journal.many(found.event.inputs)
+        return self.journal.entries_at(found.event.inputs)
 
     def _waits(self) -> Received | None:
-        waits = self.journal.pending(Waiting, thread=self.thread)
+        waits = self.journal.pending_entries(Waiting, thread=self.thread)
         mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
         if not mine:
             return None
@@ -219,16 +219,16 @@ class Voice(Scope):
         return sent.event.delivered
 
     @property
-    def to_say(self) -> ToSay | None:
+    def unprompted_message(self) -> ToSay | None:
         """What the inner life wants said here, if that is what this turn is about."""
         wanted = errand.errand_of(self.journal, self.execution.id)
         if wanted is None:
             return None
         return wanted.event
 
-    async def may_say(self) -> bool:
+    async def may_still_say(self) -> bool:
         """May that still be known where it is to be said, with all who can read there by now?"""
-        wanted = self.to_say
+        wanted = self.unprompted_message
         assert wanted
         there = wanted.to or self.thread
 
@@ -242,7 +242,7 @@ class Voice(Scope):
         said = await self.effect("may-say", {"to": there}, judged, repeatable=True)
         return said.event.text == "yes"
 
-    async def became(self, outcome: Became) -> None:
+    async def report_unprompted_outcome(self, outcome: Became) -> None:
         """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""
         await errand.report(self, self.execution.id, outcome)
 
@@ -250,13 +250,13 @@ class Voice(Scope):
 
     async def is_plain(self, role: Role) -> bool:
         """Return True if this model is asked for plain words, not for sections: recorded if it is."""
-        found = await self.ctx.notice("form", lambda: self.world.reach.forms.chosen(role))
+        found = await self.ctx.record_if_found("form", lambda: self.world.reach.forms.choose_form(role))
         return found is not None
 
-    def keeps_form(self, role: Role, kept: Kept) -> None:
+    def note_form_kept(self, role: Role, kept: Kept) -> None:
         """Note if an answer of this model kept the form it was to have; one that is read back is known."""
-        if not self.execution.record.replaying:
-            self.world.reach.forms.noted(role, kept)
+        if not self.execution.record.is_replaying:
+            self.world.reach.forms.note_answer(role, kept)
 
     async def call(
         self,
@@ -277,12 +277,12 @@ class Voice(Scope):
             schema=schema,
             wording=sorted(self.wording),
             people=self.people,
-            suffix=self.suffix,
+            suffix=self.tag_suffix,
             stop_sequences=stop_sequences,
         )
         return await calls.call(self.world, self.ctx, wanted)
 
-    async def talk(
+    async def call_interruptibly(
         self,
         name: str,
         memory: WorkingMemory,
@@ -303,7 +303,7 @@ class Voice(Scope):
             schema=schema,
             wording=sorted(self.wording),
             people=self.people,
-            suffix=self.suffix,
+            suffix=self.tag_suffix,
             stop_sequences=stop_sequences,
             partial=partial,
             private=private,
@@ -312,13 +312,13 @@ class Voice(Scope):
             came = await calls.talk(self.world, self.ctx, wanted)
             if isinstance(came, Entry):
                 return wanted.memory, came
-            memory = wanted.memory.with_memory(*recall(came, self.suffix))
+            memory = wanted.memory.with_memory(*recall(came, self.tag_suffix))
             wanted = replace(wanted, memory=memory, wording=sorted(self.wording))
 
-    def report(self, model: str, what: Oddity) -> None:
+    def report_odd_answer(self, model: str, what: Oddity) -> None:
         """Health is to tell of an answer that was odd in this way; what is read back was told before."""
-        if not self.execution.record.replaying:
-            self.world.reach.odd(model, what)
+        if not self.execution.record.is_replaying:
+            self.world.reach.note_odd_answer(model, what)
 
     # Deeds
 
@@ -347,7 +347,7 @@ class Voice(Scope):
 
     def speech(self) -> Speech:
         """A message to the person, not yet begun."""
-        return self.speech_at(self.ctx.key("say"))
+        return self.speech_at(self.ctx.next_key("say"))
 
     def speech_at(self, key: str) -> Speech:
         """The message that has this key."""
@@ -362,7 +362,7 @@ class Voice(Scope):
         self, text: str, name: str = "say", *, answers: bool = True
     ) -> Sequence[Entry[Spoken | Unsaid]]:
         """A message of its own, posted whole; `answers`: is it the answer to what this execution is about?"""
-        return await self.speech_at(self.ctx.key(name)).close(text, answers=answers)
+        return await self.speech_at(self.ctx.next_key(name)).finish(text, answers=answers)
 
     async def show_plan(self, plan: Planned) -> None:
         """The card of this conversation shows this plan from now on; where there is none, nothing does."""
@@ -392,16 +392,16 @@ class Voice(Scope):
         else:
             await self.whisper(name, person, text)
 
-    def show(self, status: str) -> None:
+    def show_status(self, status: str) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing more. Waits for nothing."""
         if self.addressed:
             self.speaker.status(self.thread, status, self.hold)
 
     @asynccontextmanager
-    async def showing(self, status: str) -> AsyncIterator[None]:
+    async def status_while(self, status: str) -> AsyncIterator[None]:
         """While inside, Slack shows what the soul is doing."""
-        self.show(status)
+        self.show_status(status)
         try:
             yield
         finally:
-            self.show("")
+            self.show_status("")

@@ -52,8 +52,8 @@ def wished(turn: Voice) -> Question | None:
         return None
     return Question(
         text=wish.text,
-        to=turn.readers(wish.to),
-        owners=turn.readers(wish.owners),
+        to=turn.readers_among(wish.to),
+        owners=turn.readers_among(wish.owners),
         choices=[Choice(label=label, value=value, style=style) for label, value, style in wish.choices],
         wait=wish.wait,
         about=wish.about,
@@ -65,7 +65,7 @@ def wisher(turn: Voice) -> Sequence[int]:
     wish = wish_of(turn.journal, turn.execution.id)
     if wish is None:
         return ()
-    begun = turn.journal.of(parent_of(wish.branch), Spawned)
+    begun = turn.journal.thread_entries(parent_of(wish.branch), Spawned)
     return seqs_of([entry for entry in begun if entry.event.thread == wish.branch])
 
 
@@ -73,19 +73,19 @@ async def wait_for_others(turn: Voice) -> bool:
     """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
     want it then? Raises Suspended."""
     while True:
-        earlier = await turn.ctx.notice("earlier", lambda: _earlier(turn))
+        earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier(turn))
         if earlier is None:
             break
         await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
-    return await turn.ctx.notice("forlorn", lambda: _end_of_wisher(turn)) is None
+    return await turn.ctx.record_if_found("forlorn", lambda: _end_of_wisher(turn)) is None
 
 
 def _earlier(turn: Voice) -> Received | None:
     """What executions wait for that were begun earlier for a branch."""
     journal = turn.journal
     pending: list[Entry[Any]] = []
-    pending += journal.pending(Asked, thread=turn.thread)
-    pending += journal.pending(Waiting, thread=turn.thread)
+    pending += journal.pending_entries(Asked, thread=turn.thread)
+    pending += journal.pending_entries(Waiting, thread=turn.thread)
     earlier = [entry for entry in pending if _is_earlier(turn, entry.event.execution)]
     if not earlier:
         return None
@@ -95,7 +95,7 @@ def _earlier(turn: Voice) -> Received | None:
 def _is_earlier(turn: Voice, execution: str) -> bool:
     journal = turn.journal
     began = journal.get(f"{execution}/began")
-    return began is not None and began.seq < turn.number and wish_of(journal, execution) is not None
+    return began is not None and began.seq < turn.began_seq and wish_of(journal, execution) is not None
 
 
 def _end_of_wisher(turn: Voice) -> Received | None:
@@ -105,7 +105,7 @@ def _end_of_wisher(turn: Voice) -> Received | None:
     assert wish
     thread = wish.branch
     while parent_of(thread):
-        ends = journal.of(thread, Cancel, ThreadEnded)
+        ends = journal.thread_entries(thread, Cancel, ThreadEnded)
         if ends:
             return Received(inputs=(ends[0].seq,))
         thread = parent_of(thread)
@@ -114,17 +114,17 @@ def _end_of_wisher(turn: Voice) -> Received | None:
 
 async def answered_since(turn: Voice, question: Question) -> Answer | None:
     """How the same bound was answered for another branch, after this one wished to ask."""
-    found = await turn.ctx.notice("answered", lambda: _given_since(turn, question))
+    found = await turn.ctx.record_if_found("answered", lambda: _given_since(turn, question))
     if found is None:
         return None
-    given: Entry[Answered] = turn.journal.at(found.event.inputs[0])
+    given: Entry[Answered] = turn.journal.entry(found.event.inputs[0])
     return Answer(value=given.event.value, by=given.event.by, at=given.at)
 
 
 def _given_since(turn: Voice, question: Question) -> Received | None:
     if "resets" not in question.about:
         return None
-    for entry in turn.journal.of(turn.thread, Answered, since=turn.inputs[0].seq):
+    for entry in turn.journal.thread_entries(turn.thread, Answered, since=turn.inputs[0].seq):
         if entry.event.about == question.about and entry.event.by:
             return Received(inputs=(entry.seq,))
     return None

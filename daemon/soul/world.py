@@ -67,15 +67,15 @@ class World:
     """Set when somebody wants messages of the soul's deleted."""
 
     @property
-    def ways(self) -> Mapping[str, Sequence[str]]:
+    def process_reasons(self) -> Mapping[str, Sequence[str]]:
         """The processes that one may go over into: name to the texts that say when."""
         return self.offered or dict.fromkeys(self.processes, ())
 
-    def made(self, texts: Mapping[str, str]) -> Mapping[str, str]:
+    def make_texts(self, texts: Mapping[str, str]) -> Mapping[str, str]:
         """Make the texts of the system text that follow from the owner's and from what is configured."""
         soul = Configured(
             texts=texts,
-            processes=self.ways,
+            processes=self.process_reasons,
             at_once=self.at_once,
             actions=self.actions,
             own_actions=self.own_actions,

@@ -39,7 +39,7 @@ def offering(*actions: str) -> Playbook:
 
 def test_a_playbook_offers_what_there_is_in_its_own_order() -> None:
     registry = Registry([action("Look"), action("Mend"), action("Stop")])
-    assert [one.name for one in registry.offered(offering("Stop", "Ask", "Look"))] == ["Stop", "Look"]
+    assert [one.name for one in registry.offered_by(offering("Stop", "Ask", "Look"))] == ["Stop", "Look"]
     assert [*registry.named] == ["Look", "Mend", "Stop"]
 
 
@@ -51,7 +51,7 @@ def test_a_name_means_one_thing_only(names: list[str], taken: str) -> None:
 
 def test_the_page_says_of_each_what_it_takes_and_what_holds_for_it() -> None:
     mend = action("Mend", approval=True, terminal=True, exclusive=True, repeatable=False)
-    page = Registry([mend, action("Look", args=Where)]).document()
+    page = Registry([mend, action("Look", args=Where)]).as_markdown()
     assert page.startswith("# Actions\n")
     assert page.partition("\n## ")[2] == (
         "Look\n\nLook it.\n\n"
@@ -67,4 +67,4 @@ def test_the_page_says_of_each_what_it_takes_and_what_holds_for_it() -> None:
 
 def test_the_page_does_not_depend_on_the_order_of_definitions() -> None:
     both = [action("Look"), dataclasses.replace(action("Mend"), terminal=True)]
-    assert Registry(both).document() == Registry(both[::-1]).document()
+    assert Registry(both).as_markdown() == Registry(both[::-1]).as_markdown()

@@ -51,7 +51,7 @@ async def ask(
 def reserved(claude: Claude, memory: WorkingMemory) -> float:
     """What is held back for a call with this in mind."""
     request = claude.request(memory, "speak")
-    return claude.reserve(request, len(canonical(request)))
+    return claude.highest_cost(request, len(canonical(request)))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ SCHEMA = {
 
 def known(claude: Claude) -> tuple[str, str, str]:
     """Of the one model that fails: its name, the word of its failure, and its cause."""
-    [failing] = claude.availability.failing
+    [failing] = claude.availability.failing_models
     return failing.model, failing.failure, failing.cause
 
 
@@ -82,11 +82,11 @@ async def test_a_model_that_stays_silent_is_slow_first_and_then_away(
     call = asyncio.create_task(ask(claude))
     await until(lambda: understudy.requests and clock.sleepers)
     await clock.advance(STALL / 2)
-    [slow] = claude.availability.slow
+    [slow] = claude.availability.slow_models
     assert slow.model == SPEAKS
-    assert not claude.availability.failing
+    assert not claude.availability.failing_models
     await clock.advance(STALL / 2)
-    await until(lambda: claude.availability.failing)
+    await until(lambda: claude.availability.failing_models)
     assert known(claude) == (SPEAKS, "broken-stream", "no byte for 60 s, MODEL_STALL")
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
@@ -99,7 +99,7 @@ async def test_a_schema_that_a_backend_refuses_is_no_failure_of_the_model(
     understudy.say('{"a": 1}')
     reply = await ask(claude, schema=SCHEMA)
     assert reply.outcome == "ok"
-    assert (list(claude.availability.failing), claude.availability.errors) == ([], {})
+    assert (list(claude.availability.failing_models), claude.availability.errors) == ([], {})
 
 
 async def test_an_answer_of_another_model_ends_only_what_is_true_of_every_model(
@@ -110,10 +110,10 @@ async def test_an_answer_of_another_model_ends_only_what_is_true_of_every_model(
         for _ in range(3):
             understudy.fail(status, kind, model=SPEAKS)
         await ask(claude)
-        assert claude.availability.failing
+        assert claude.availability.failing_models
         understudy.say("Yes.", model=MODELS["fast"])
         await claude.call(fast, None, lambda: None, asyncio.Event())
-        assert (not claude.availability.failing) is ends, status
+        assert (not claude.availability.failing_models) is ends, status
 
 
 async def test_the_durations_of_the_last_hundred_answered_calls_are_kept(
@@ -150,4 +150,4 @@ async def test_what_somebody_stops_is_neither_a_failure_nor_a_success(
         call.cancel()
     await asyncio.gather(call, return_exceptions=True)
     assert known(claude)[1] == "bad-request"
-    assert list(claude.availability.slow) == []
+    assert list(claude.availability.slow_models) == []

@@ -173,7 +173,7 @@ async def test_the_thoughts_of_a_listed_model_have_room_of_their_own(claude: Cla
 
 async def test_what_is_hashed_of_a_request_has_no_bounds(claude: Claude) -> None:
     plain = claude.request(MEMORY, "speak")
-    assert claude.bounded(plain, None, ()) == plain
+    assert claude.bounded_request(plain, None, ()) == plain
     assert plain["max_tokens"] == SPOKEN
     assert "stop_sequences" not in plain
 
@@ -191,7 +191,7 @@ async def test_only_a_model_that_is_not_listed_is_asked_for_the_likeliest_words(
     build: Build, understudy: Understudy, model: str
 ) -> None:
     claude = await build(models={"speak": model})
-    asked = claude.bounded(claude.request(MEMORY, "speak"), None, (), likeliest=True)
+    asked = claude.bounded_request(claude.request(MEMORY, "speak"), None, (), likeliest=True)
     assert asked.get("temperature") == (0 if model == LOCAL else None)
 
 
@@ -199,7 +199,7 @@ async def test_a_temperature_that_the_server_refuses_is_left_out(
     build: Build, understudy: Understudy
 ) -> None:
     claude = await build(models={"speak": LOCAL})
-    asked = claude.bounded(claude.request(MEMORY, "speak"), None, (), likeliest=True)
+    asked = claude.bounded_request(claude.request(MEMORY, "speak"), None, (), likeliest=True)
     understudy.say("Hello.")
     reply = await claude.call(asked, None, free, asyncio.Event())
     assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 2)

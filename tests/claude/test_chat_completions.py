@@ -343,12 +343,12 @@ async def test_a_model_that_thinks_gets_room_for_it_and_is_not_stopped_in_a_thou
     server.queue(thought, chunk({}, "length"), usage(10, 60))
     understudy.say("Hello.")
     asked = gpt.request(MEMORY, "speak")
-    bounded = gpt.bounded(asked, 400, ["</say>"])
+    bounded = gpt.bounded_request(asked, 400, ["</say>"])
     reply = await gpt.call(bounded, None, free, asyncio.Event())
     assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 2)
     assert reply.usage.output > 60, "what it thought is paid for"
     assert [body["max_tokens"] for body in server.asked] == [400, 400 + THINKING]
-    again = gpt.bounded(asked, 400, ["</say>"])
+    again = gpt.bounded_request(asked, 400, ["</say>"])
     assert (again["max_tokens"], "stop_sequences" in again) == (400 + THINKING, False)
     server.queue(thought, chunk({}, "length"), usage(10, 60))
     reply = await gpt.call(again, None, free, asyncio.Event())

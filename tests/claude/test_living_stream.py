@@ -300,7 +300,7 @@ async def test_the_limit_is_told_as_it_is_set_also_where_the_request_was_sent_la
     async def wait() -> None:
         async with Patience(clock, math.inf, asyncio.Event()) as patience:
             await clock.sleep(0.5)
-            patience.sent(120)
+            patience.begin_request(120)
             await asyncio.Event().wait()
 
     waiting = asyncio.create_task(wait())

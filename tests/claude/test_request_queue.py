@@ -32,7 +32,7 @@ class Crowd:
         await rest()
 
     async def _stay(self, name: str, urgency: Urgency, thread: str, model: str) -> None:
-        async with self.queue.place(model, urgency, thread, self.stops[name]) as place:
+        async with self.queue.admitted(model, urgency, thread, self.stops[name]) as place:
             self.served.append(name)
             self.places[name] = place
             await self._ends[name].wait()
@@ -97,9 +97,9 @@ async def test_the_owner_or_the_slots_of_the_server_say_how_many_go_at_once(
     for number in range(10):
         await crowd.comes(str(number), PERSON, str(number))
     assert len(crowd.served) == most
-    assert crowd.queue.bounded(16, [LOCAL, "other"]) == most
-    assert crowd.queue.bounded(16, [LISTED, LOCAL]) == 16
-    assert crowd.queue.bounded(1, [LOCAL]) == 1
+    assert crowd.queue.bounded_concurrency(16, [LOCAL, "other"]) == most
+    assert crowd.queue.bounded_concurrency(16, [LISTED, LOCAL]) == 16
+    assert crowd.queue.bounded_concurrency(1, [LOCAL]) == 1
     assert len(await crowd.all_end()) == 10
 
 

@@ -152,7 +152,7 @@ async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end() -> None:
 
     async def wait() -> None:
         async with Patience(bell, math.inf, stop) as patience:
-            patience.sent(STALL)
+            patience.begin_request(STALL)
             waits.set()
             await asyncio.Event().wait()
 

@@ -158,9 +158,9 @@ async def test_a_prompt_that_may_fill_the_window_has_tokens_too_many(build: Buil
     claude = await build(models={"speak": "qwen3:8b"}, table=table)
     long = working_memory([Memory(role="user", content=text * 20_000)])
     request = claude.request(long, "speak")
-    assert claude.excess(request, len(canonical(request))) > 0
+    assert claude.excess_tokens(request, len(canonical(request))) > 0
     short = claude.request(MEMORY, "speak")
-    assert claude.excess(short, len(canonical(short))) == 0
+    assert claude.excess_tokens(short, len(canonical(short))) == 0
 
 
 def test_tokens_are_never_counted_below_what_models_have() -> None:
@@ -173,6 +173,6 @@ def test_a_count_of_the_server_that_is_higher_than_ours_is_believed() -> None:
     windows = Windows(ModelTable(windows={"": 16_000}))
     words = "word " * 6_000
     request = {"model": "m", "max_tokens": 4_000, "messages": [{"content": [{"text": words}]}]}
-    assert windows.excess(request, len(words)) == 0
-    windows.refused(request, "prompt is too long: 17000 tokens > 16000 maximum")
-    assert windows.excess(request, len(words)) > 0
+    assert windows.excess_tokens(request, len(words)) == 0
+    windows.learn_refusal(request, "prompt is too long: 17000 tokens > 16000 maximum")
+    assert windows.excess_tokens(request, len(words)) > 0

@@ -70,7 +70,7 @@ class Desk:
 async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     """A desk, until the block ends; `state` is what the page is told of the daemon."""
     app, clock = web.Application(), SystemClock()
-    protect(app, host="127.0.0.1", clock=clock, credentials=Credentials.of(home, TOKEN, clock.now))
+    protect(app, host="127.0.0.1", clock=clock, credentials=Credentials.open_home(home, TOKEN, clock.now))
     async with (
         World(home / "rehearsal.db", clock) as world,
         Journal(home / "journal.db", clock, SOUL_KINDS) as journal,

@@ -84,7 +84,7 @@ async def house(
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         app = web.Application()
-        credentials = Credentials.of(path, token, clock.now)
+        credentials = Credentials.open_home(path, token, clock.now)
         protect(app, host="127.0.0.1", clock=clock, credentials=credentials, world_is_open=open_world)
         mount_sessions(app, credentials)
         state = {"name": "Claudius"}

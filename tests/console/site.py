@@ -109,7 +109,7 @@ async def console(
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
-        credentials = Credentials.of(path, token or SHOWN, clock.now)
+        credentials = Credentials.open_home(path, token or SHOWN, clock.now)
         protect(app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page)
         mount_sessions(app, credentials)
         told = {"name": "Claudius"}

@@ -82,10 +82,10 @@ async def test_it_forgets_and_remembers_a_bounded_number(tmp_path: Path) -> None
     clock = FakeClock()
     brake = Brake(clock)
     for _ in range(FREE):
-        assert await brake.wrong("a") == 0.0
+        assert await brake.delay_wrong_token("a") == 0.0
     await clock.advance(FORGOTTEN)
     for n in range(KNOWN + 10):
-        assert await brake.wrong(f"address {n}") == 0.0
+        assert await brake.delay_wrong_token(f"address {n}") == 0.0
     assert len(brake._known) == KNOWN
 
 
@@ -113,7 +113,7 @@ async def test_guesses_at_links_cost_time_too_and_a_right_one_is_let_in_at_once(
         held = asyncio.create_task(exchange(site, "wrong"))
         await until_asleep(clock, 1)
         assert not held.done()
-        assert await exchange(site, site.credentials.link()) == 200
+        assert await exchange(site, site.credentials.make_link()) == 200
         assert await exchange(site, TOKEN) == 200
         await clock.advance(LONGEST)
         assert await held == 401

@@ -24,7 +24,7 @@ async def test_strangers_who_wait_shut_nobody_out(
             await here.flood(20, says)
             assert await here.status("/healthz") == 200
             assert await here.status("/console/state", **OWNER) == 200
-        assert await here.alive() <= here.crowd.share
+        assert await here.alive() <= here.crowd.most_per_address
         assert len(here.crowd) <= here.crowd.most
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "Too many connections" in caplog.text
@@ -70,7 +70,7 @@ async def test_no_address_takes_the_places_of_another(tmp_path: Path) -> None:
     async with house(tmp_path, most=16) as here:
         await here.flood(2, host="127.0.0.2")
         await here.flood(100, host="127.0.0.3")
-        assert await here.alive() <= here.crowd.share + 2
+        assert await here.alive() <= here.crowd.most_per_address + 2
         assert await here.alive(first=2) == 2
 
 
@@ -78,7 +78,7 @@ async def test_many_addresses_leave_the_owner_and_a_health_check_their_share(tmp
     async with house(tmp_path, most=16) as here:
         for n in range(2, 60):
             await here.flood(2, host=f"127.0.0.{n}")
-        assert await here.alive() <= here.crowd.most - here.crowd.share
+        assert await here.alive() <= here.crowd.most - here.crowd.most_per_address
         assert await here.status("/healthz") == 200
         assert await here.status("/console/state", **OWNER) == 200
 

@@ -45,26 +45,26 @@ class Visit:
 
     async def say(self, text: str, channel: str = DM) -> str:
         """Bob says this, and what comes of it is over."""
-        before = self.soul.journal.last()
+        before = self.soul.journal.last_seq_of_all()
         ts = str((await self.call("chat.postMessage", channel=channel, text=text))["ts"])
-        await until(lambda: ts in str([one.event for one in self.soul.journal.since(before)]))
+        await until(lambda: ts in str([one.event for one in self.soul.journal.entries_since(before)]))
         await self.over()
         return ts
 
     async def over(self) -> None:
         """Wait until nothing is at work or waits, by one query: another thread writes between two."""
         kinds = (TurnBegan, Message, Press, ToForget, ForgetDone, ToDelete, DeleteDone)
-        await until(lambda: not self.soul.journal.pending_seqs(*kinds) and not self.soul.worker.busy)
+        await until(lambda: not self.soul.journal.pending_seqs(*kinds) and not self.soul.worker.is_busy)
 
     async def press(self, root: str, label: str) -> None:
         """Bob presses a button under what the soul asked last there."""
         replies = await self.call("conversations.replies", channel=DM, ts=root)
         asked = [one["ts"] for one in replies["messages"] if label in str(one.get("blocks"))]
         data = {"user": BOB.id, "channel": DM, "ts": asked[-1], "label": label}
-        before = self.soul.journal.last()
+        before = self.soul.journal.last_seq_of_all()
         answer = await self.page.request.post(f"{self.soul.url}/rehearsal/press", data=data)
         assert answer.ok
-        await until(lambda: "answered" in [one.kind for one in self.soul.journal.since(before)])
+        await until(lambda: "answered" in [one.kind for one in self.soul.journal.entries_since(before)])
         await self.over()
 
 
@@ -140,7 +140,7 @@ async def test_the_rehearsed_workspace_shows_no_row_of_deleted_messages(
         await here.press(root, "Forget it")
         history = await here.call("conversations.history", channel=DM)
         assert len(history["messages"]) == 1, "the root of what is left to read"
-        await page.goto(f"{here.soul.url}/#{here.soul.journal.since(0, 100_000)[-1].thread}")
+        await page.goto(f"{here.soul.url}/#{here.soul.journal.entries_since(0, 100_000)[-1].thread}")
         await expect(page.locator("#messages")).to_contain_text("It is done")
         await expect(page.locator("#messages")).not_to_contain_text("Two.")
 
@@ -148,7 +148,7 @@ async def test_the_rehearsed_workspace_shows_no_row_of_deleted_messages(
 async def test_a_card_waits_only_until_its_question_is_answered(tmp_path: Path, browser: Browsing) -> None:
     async with visit(tmp_path, browser) as here:
         root = await here.say("!forget me")
-        thread = here.soul.journal.since(0, 100_000)[-1].thread
+        thread = here.soul.journal.entries_since(0, 100_000)[-1].thread
         await shown(here.page, f"{here.soul.url}/#threads/{thread}")
         cards = here.page.locator("#turns > li.turn")
         await expect(cards).to_have_count(1)
@@ -167,7 +167,7 @@ async def test_the_souls_messages_that_are_deleted_go_from_the_chat(
     async with visit(tmp_path, browser) as here:
         page = here.page
         first = await here.say("Good morning")
-        thread = here.soul.journal.since(0, 100_000)[-1].thread
+        thread = here.soul.journal.entries_since(0, 100_000)[-1].thread
         replies = await here.call("conversations.replies", channel=DM, ts=first)
         answer = replies["messages"][1]["text"]
         await page.goto(f"{here.soul.url}/#{thread}")

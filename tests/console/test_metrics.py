@@ -61,7 +61,7 @@ async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator
     async with Journal(path / "journal.db", FakeClock(NOW), SOUL_KINDS) as journal:
         await asyncio.gather(*(journal.append("sess-1", HEARD, key=f"{n}") for n in range(before)))
         app, metrics = web.Application(), Metrics(journal)
-        credentials = Credentials.of(path, token, FakeClock().now) if token else None
+        credentials = Credentials.open_home(path, token, FakeClock().now) if token else None
         protect(app, host="127.0.0.1", clock=FakeClock(), credentials=credentials)
         metrics.mount(app)
         runner = web.AppRunner(app)

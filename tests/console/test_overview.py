@@ -135,7 +135,7 @@ async def test_names_and_words_that_are_forgotten_stand_nowhere(tmp_path: Path) 
     await write_a_life(tmp_path / "journal.db")
     async with console(tmp_path) as site:
         assert len(await began(site, "words=carol")) == 2
-        seqs = [entry.seq for entry in site.journal.kind(Message) if entry.event.user == CAROL.id]
+        seqs = [entry.seq for entry in site.journal.entries_of_kind(Message) if entry.event.user == CAROL.id]
         await site.journal.forget(seqs, thread="sess-1", key="forget", why="asked")
         assert await began(site, "words=carol") == []
         assert "Carol" not in str(await told(site, "people"))

@@ -181,13 +181,13 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(site:
     loop, seen = asyncio.get_running_loop(), []
 
     def read(past: Beside) -> str:
-        found = str([as_json(one) for one in past.each([entry.seq])])
+        found = str([as_json(one) for one in past.iterate_entries([entry.seq])])
         seen.append(found)
         loop.call_soon_threadsafe(reads.set)
         go_on.wait()
         return found
 
-    reading = asyncio.create_task(site.journal.apart(read))
+    reading = asyncio.create_task(site.journal.read_in_background(read))
     await reads.wait()
     forgetting = asyncio.create_task(
         site.journal.forget([entry.seq], thread="sess-00000001", key="forget", why="asked")
@@ -198,7 +198,7 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(site:
     assert "a secret" not in await reading
     assert "a secret" in seen[0]
     await forgetting
-    assert not site.journal.pending(Forgotten), "it could be erased while pages were read"
+    assert not site.journal.pending_entries(Forgotten), "it could be erased while pages were read"
 
 
 @pytest.mark.parametrize("path", ["entries?limit=500", later(f"threads/{THREAD}")])

@@ -98,7 +98,9 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(
         await expect(figures(root)).to_contain_text("5 rounds · 17 calls · simulated $0.0")
         await expect(root.locator("> ul > [data-kind='reading-ended']")).to_contain_text("in 8 of 10 months")
         assert await root.get_attribute("data-seen") == "first", "it grew where it stood"
-        [began] = [entry for entry in soul.journal.since(0, limit=1_000) if entry.kind == "turn-began"]
+        [began] = [
+            entry for entry in soul.journal.entries_since(0, limit=1_000) if entry.kind == "turn-began"
+        ]
         await seen_by_who_comes_later(page, f"{soul.url}/#{began.thread}")
         await take_picture(page)
     assert complaints == []

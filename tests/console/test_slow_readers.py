@@ -74,10 +74,10 @@ async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         events = Events(site.journal)
     entries = [_entry(seq) for seq in range(1, 400)]
-    first = events.of(entries[0])
-    assert events.of(entries[0]) is first
+    first = events.event_of(entries[0])
+    assert events.event_of(entries[0]) is first
     for entry in entries:
-        events.of(entry)
+        events.event_of(entry)
     assert events._size <= KEPT
     assert events._size == sum(map(len, events._made.values()))
 

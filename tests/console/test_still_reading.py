@@ -48,7 +48,7 @@ async def whole(site: Site, path: str) -> Any:
 
 async def test_the_first_list_shows_the_newest_threads_and_what_is_left_to_read(site: Site) -> None:
     first = await told(site, "threads?limit=5")
-    assert 0 < first["still_reading"] < site.journal.last(), "it answers before all is read"
+    assert 0 < first["still_reading"] < site.journal.last_seq_of_all(), "it answers before all is read"
     later = await whole(site, "threads?limit=5")
     assert len(first["threads"]) == 5
     for field in ("thread", "last", "place", "process", "failed"):
@@ -57,18 +57,18 @@ async def test_the_first_list_shows_the_newest_threads_and_what_is_left_to_read(
 
 async def test_what_was_read_from_the_newest_back_is_all_that_the_journal_holds(site: Site) -> None:
     threads = (await whole(site, "threads?limit=200"))["threads"]
-    opened = site.journal.kind(Opened)
+    opened = site.journal.entries_of_kind(Opened)
     assert {one["thread"] for one in threads} == {entry.thread for entry in opened}
     for one in threads:
-        said = site.journal.of(one["thread"], Message)
-        assert one["turns"] == len(site.journal.of(one["thread"], TurnEnded))
+        said = site.journal.thread_entries(one["thread"], Message)
+        assert one["turns"] == len(site.journal.thread_entries(one["thread"], TurnEnded))
         if said:
             assert one["began"].split()[:5] == said[0].event.text.split()[:5]
     people = (await whole(site, "people"))["people"]
-    spoken = {entry.event.user for entry in site.journal.kind(Message)}
+    spoken = {entry.event.user for entry in site.journal.entries_of_kind(Message)}
     assert {one["id"] for one in people if one["threads"]} == spoken
     costs = await whole(site, "costs?days=366")
-    assert costs["whole"]["calls"] == len(site.journal.kind(ModelCall))
+    assert costs["whole"]["calls"] == len(site.journal.entries_of_kind(ModelCall))
 
 
 async def test_what_comes_while_it_is_read_stands_at_the_top(site: Site) -> None:
@@ -80,7 +80,7 @@ async def test_what_comes_while_it_is_read_stands_at_the_top(site: Site) -> None
 
 async def test_a_name_that_is_forgotten_while_it_is_read_stands_nowhere(site: Site) -> None:
     assert "Alice" in str(await told(site, "threads"))
-    seqs = [entry.seq for entry in site.journal.kind(Message) if entry.event.name == "Alice"]
+    seqs = [entry.seq for entry in site.journal.entries_of_kind(Message) if entry.event.name == "Alice"]
     await site.journal.forget(seqs, thread="soul", key="forget", why="asked")
     for path in ("threads", "people", "costs"):
         assert "Alice" not in str(await told(site, path))
@@ -95,13 +95,13 @@ async def test_the_inner_life_tells_its_ticks_before_what_it_knows_is_read(tmp_p
             inside = Inside(
                 journal=journal, state=state, limits=InnerLimits(), now=lambda: 0.0, spent=float, at_once=100
             )
-            first = await inside.told()
+            first = await inside.overview_as_json()
             assert first["still_reading"]
             assert "notes" not in first
             assert first["ticks"] == []
             later = first
             while later["still_reading"]:
                 await asyncio.sleep(0)
-                later = await inside.told()
+                later = await inside.overview_as_json()
             assert later["notes"]["newest"]
             await inside.close()

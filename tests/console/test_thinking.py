@@ -154,7 +154,7 @@ async def test_a_thought_is_seen_while_it_is_thought_and_nowhere_but_in_the_jour
         await expect(live).to_contain_text("She must not hear")
         await expect(live).to_contain_text("not recorded yet")
         assert "must not hear" not in await page.locator("#conversation").inner_text()
-        assert "must not hear" not in str(soul.journal.since(0, 10_000))
+        assert "must not hear" not in str(soul.journal.entries_since(0, 10_000))
         gate.set()
         await expect(page.locator("#turns [data-part='thought'] .thought")).to_have_text(SECRET)
         await expect(live).to_be_hidden()

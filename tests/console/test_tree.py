@@ -251,7 +251,7 @@ def tree_of(*names: str, above: str = THREAD) -> list[tuple[str, Event]]:
 
 async def remember(here: Desk, *entries: tuple[str, Event]) -> None:
     """These entries, in this order, each in its thread."""
-    since = here.journal.last()
+    since = here.journal.last_seq_of_all()
     for number, (thread, event) in enumerate(entries, since):
         await here.journal.append(thread, event, key=f"{thread}@1/{event.kind}#{number}")
 

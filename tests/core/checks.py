@@ -59,11 +59,11 @@ def finished(home: Path) -> str | None:
 
     async def unfinished() -> list[str]:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-            resumed = Counter(entry.cause for entry in journal.kind(TurnResumed))
-            own = len(journal.kind(AttemptFailed))  # a turn that failed by itself is resumed, too
+            resumed = Counter(entry.cause for entry in journal.entries_of_kind(TurnResumed))
+            own = len(journal.entries_of_kind(AttemptFailed))  # a turn that failed by itself is resumed, too
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
-            waiting = {entry.thread for entry in journal.pending(Outage)}
-            open_yet: list[Entry[Event]] = journal.pending(TurnBegan, Input, SpeechBegan)
+            waiting = {entry.thread for entry in journal.pending_entries(Outage)}
+            open_yet: list[Entry[Event]] = journal.pending_entries(TurnBegan, Input, SpeechBegan)
             left = read(home / LOST)
             open_yet = [one for one in open_yet if not (one.thread in left and _came_late(journal, one))]
             return fought + [entry.kind for entry in open_yet if entry.thread not in waiting]
@@ -75,11 +75,11 @@ def finished(home: Path) -> str | None:
 def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
     if not isinstance(entry.event, Input):
         return False
-    held: list[Entry[Any]] = journal.of(entry.thread, TurnBegan, TurnResumed)
+    held: list[Entry[Any]] = journal.thread_entries(entry.thread, TurnBegan, TurnResumed)
     holder = held[-1].event.life if held else 0
-    begun: list[Entry[Any]] = journal.kind(TurnBegan, TurnResumed)
+    begun: list[Entry[Any]] = journal.entries_of_kind(TurnBegan, TurnResumed)
     later = [one for one in begun if one.event.life == holder and one.seq > entry.seq]
-    return not later and holder in {one.event.life for one in journal.kind(LifeEnded)}
+    return not later and holder in {one.event.life for one in journal.entries_of_kind(LifeEnded)}
 
 
 def check(home: Path, scenario: Scenario) -> None:
@@ -113,27 +113,31 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
             if event.edits:
                 key = f"{kind}:T:{event.thread}:{event.edits}:edited:{event.ts}"
             assert journal.get(key), f"lost: {event}"
-        waiting = [entry.event for entry in journal.pending(Event) if entry.seq not in inner_waits(journal)]
+        waiting = [
+            entry.event for entry in journal.pending_entries(Event) if entry.seq not in inner_waits(journal)
+        ]
         if any(isinstance(one, Asked) and one.to for one in waiting):  # branches may wait for that, too
             waiting = [one for one in waiting if not isinstance(one, Spawned | Waiting)]
         left = Counter(one.kind for one in waiting if not (isinstance(one, Asked) and one.to))
         assert not left, f"unanswered: {dict(left)}"  # people may be asked
-        open_now = journal.pending(Asked, Waiting)
+        open_now = journal.pending_entries(Asked, Waiting)
         forsaken = [entry.key for entry in open_now if not _is_awaited(journal, entry)]
         assert not forsaken, f"nobody goes on at the answer: {forsaken}"
-        restarted = journal.kind(Restarted)
+        restarted = journal.entries_of_kind(Restarted)
         assert scenario.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
         if restarted:
-            asked = str(read(home / "llm.jsonl")) + str([entry.event for entry in journal.kind(Spoken)])
+            asked = str(read(home / "llm.jsonl")) + str(
+                [entry.event for entry in journal.entries_of_kind(Spoken)]
+            )
             assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
         standing = sorted(message["ts"] for message in FileSlack(home).messages())
-        cards = {entry.event.ts for entry in journal.kind(CardShown)}
-        spoken = [entry.event for entry in journal.kind(Spoken) if not entry.event.taken_from]
+        cards = {entry.event.ts for entry in journal.entries_of_kind(CardShown)}
+        spoken = [entry.event for entry in journal.entries_of_kind(Spoken) if not entry.event.taken_from]
         claimed = sorted([*cards, *(one.ts for one in spoken)])
         assert standing == claimed, f"in Slack stand {standing}, and {claimed} are known"
         assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
-        greeted = [entry for entry in journal.kind(Claim) if entry.key.startswith("greeted:")]
+        greeted = [entry for entry in journal.entries_of_kind(Claim) if entry.key.startswith("greeted:")]
         people = {one.user for one in scenario.events if not (one.heard or one.stops or one.answers)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
 
@@ -142,10 +146,14 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
     if isinstance(waits.event, Waiting) and not waits.event.resumes:
         return True
     execution = waits.event.execution
-    current = journal.paths(execution)[-1]
+    current = journal.execution_paths(execution)[-1]
     if not waits.key.startswith((f"{current}/", f"{current}{PART}")):
         return False
-    turns = [entry for entry in journal.of(waits.thread, TurnBegan) if entry.event.execution == execution]
+    turns = [
+        entry
+        for entry in journal.thread_entries(waits.thread, TurnBegan)
+        if entry.event.execution == execution
+    ]
     last = turns[-1].key.removesuffix("/began")
     ended = journal.get(f"{last}/ended")
     return ended is not None and isinstance(ended.event, TurnEnded) and ended.event.outcome == "suspended"
@@ -154,7 +162,7 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
 def _check_prefix(journal: Journal, home: Path) -> None:
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
-    for call in journal.kind(ModelCall, ContextCleared, PromptShortened, Received):
+    for call in journal.entries_of_kind(ModelCall, ContextCleared, PromptShortened, Received):
         if isinstance(call.event, Received) and "/edited#" not in call.key:
             continue
         if not isinstance(call.event, ModelCall):  # that is what it is for

@@ -44,7 +44,7 @@ def running(home: Path) -> Mapping[str, Process]:
 
     async def delete(run: AnyRun, _args: object) -> str:
         assert isinstance(run.turn, SoulTurn)
-        known = run.turn.world.journal.under(run.turn.execution.id)
+        known = run.turn.world.journal.entries_under(run.turn.execution.id)
         begun = [entry.event.name for entry in only(Acted, known)]
         done = [entry.event.name for entry in only(Observed, known)]
         if "Delete" not in begun or sorted(begun) != sorted(["Delete", *done]):
@@ -74,8 +74,8 @@ def ran_well(home: Path) -> None:
 
 async def _check_told(home: Path) -> None:
     async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
-        told = [entry.seq for entry in journal.kind(RunTold)]
-        for call in journal.kind(ModelCall):
+        told = [entry.seq for entry in journal.entries_of_kind(RunTold)]
+        for call in journal.entries_of_kind(ModelCall):
             before = {seq for seq in told if seq < call.seq}
             assert call.event.name != "choose" or before <= {*call.event.seqs}, f"{call.key} was told more"
 

@@ -27,7 +27,7 @@ def enduring(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory:
         memory = turn.memory
         for _ in range(2):
-            memory, thought = await turn.talk("think", memory, "fast")
+            memory, thought = await turn.call_interruptibly("think", memory, "fast")
             memory = memory.with_memory(remember(thought))
         spoken = await turn.say("I have thought about it.")
         return memory.with_memory(*map(remember, spoken))
@@ -43,8 +43,8 @@ def attentive(_home: Path) -> Mapping[str, Process]:
             return await PROCESSES["conversation"](turn)
         may = Question(text="May I?", to=turn.owners, choices=(Choice(label="Yes", value="yes"),))
         answered = await turn.ask("approval", may)
-        came = await turn.look()
-        turn.absorb(came)
+        came = await turn.receive_inputs()
+        turn.accept_inputs(came)
         spoken = await turn.say(f"Done: {', '.join(entry.event.text for entry in came)}")
         return turn.memory.with_memory(*answered.memories, *map(remember, came), *map(remember, spoken))
 

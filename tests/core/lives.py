@@ -120,7 +120,7 @@ class People:
         if event.heard:
             return Heard(**said)
         if event.answers:
-            waiting = self._journal.pending(Asked, thread=thread)
+            waiting = self._journal.pending_entries(Asked, thread=thread)
             asked = [entry.key for entry in waiting if f"/{event.answers}#" in entry.key]
             return Press(**said, answers=asked[0] if asked else "", value=event.text)
         if event.stops:
@@ -163,7 +163,7 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
 
         processes = scenario.processes(home)
         if scenario.plan:
-            clock.not_before(journal.at(journal.last()).at)
+            clock.not_before(journal.entry(journal.last_seq_of_all()).at)
             within = stack.enter_context(ExitStack())
             rewritten = scenario.restarts and lives_in(home) > 1
             life = life_of(journal, clock, within, rewritten=rewritten)
@@ -191,12 +191,12 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
         async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
             await quiet(journal, worker, clock)
             for _ in range(MANY_TICKS if scenario.plan else 0):
-                if asleep(journal) or worker.lost(INNER):
+                if asleep(journal) or worker.has_lost(INNER):
                     break
                 await clock.go_on(PAUSE)
                 await end_programs(journal, clock)
                 await quiet(journal, worker, clock)
-            for thread in filter(worker.lost, journal.busy_threads()):
+            for thread in filter(worker.has_lost, journal.busy_threads()):
                 note(home / LOST, thread)
         if scenario.plan:
             await check_folds(journal, life.state)
@@ -239,9 +239,9 @@ def world_of(
 async def quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
     """Until no thread that is ours has anything to do; where all of them rest, time goes on."""
     while True:
-        await worker.idle()
+        await worker.wait_until_idle()
         threads = journal.busy_threads()
-        if all(worker.is_asleep(thread) or worker.lost(thread) for thread in threads):
+        if all(worker.is_asleep(thread) or worker.has_lost(thread) for thread in threads):
             return
         await clock.go_on(SWEEP)
 
@@ -265,7 +265,7 @@ def warm() -> Path:
 
     async def read_texts() -> None:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-            await Texts(home / "texts", journal, catalogue(PROCESSES.values(), STEP_TEXTS)).current()
+            await Texts(home / "texts", journal, catalogue(PROCESSES.values(), STEP_TEXTS)).current_set()
 
     assert ended(fork(read_texts)) == 0
     return home

@@ -47,13 +47,13 @@ Step = Callable[[str], str | None]
 class Doors:
     """Implements reaching.Doors: what is open is known, and nothing else can be opened."""
 
-    async def direct(self, person: str) -> str:
+    async def open_dm(self, person: str) -> str:
         return ""
 
-    async def top(self, channel: str) -> str:
+    async def channel_thread(self, channel: str) -> str:
         return ""
 
-    async def look(self, thread: str) -> None:
+    async def record_readers(self, thread: str) -> None:
         pass
 
     async def are_in(self, channel: str, user: str) -> bool:
@@ -80,12 +80,12 @@ def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool
 
 async def begin(journal: Journal) -> None:
     """The daemon was started, as daemon/within.py tells it."""
-    await journal.append(INNER, InnerBegan(), key=f"inner-began:{journal.last()}")
+    await journal.append(INNER, InnerBegan(), key=f"inner-began:{journal.last_seq_of_all()}")
 
 
 async def end_programs(journal: Journal, clock: Clock) -> None:
     """Each program ends after a while, as the supervisor would write it down."""
-    for started in journal.pending(ProcessStarted):
+    for started in journal.pending_entries(ProcessStarted):
         if started.at + RUNS <= clock.now():
             ended = ProcessEnded(process=started.seq, name=started.event.name, status="ok", result="3 words")
             key = part(started.key, "ended")
@@ -94,7 +94,9 @@ async def end_programs(journal: Journal, clock: Clock) -> None:
 
 def asleep(journal: Journal) -> bool:
     """Does it sleep until something comes, or rest, since a tick failed?"""
-    waits = [one.event.note for one in journal.pending(Waiting, thread=INNER) if not one.event.resumes]
+    waits = [
+        one.event.note for one in journal.pending_entries(Waiting, thread=INNER) if not one.event.resumes
+    ]
     return any(note.get("idle") or note.get("inner") == "a tick failed" for note in waits)
 
 
@@ -118,8 +120,8 @@ def living(journal: Journal, plan: Sequence[Step]) -> Script:
 
 
 def _tick(journal: Journal, plan: Sequence[Step], seen: str) -> str:
-    answers = [one.event.answer for one in journal.of(INNER, Ticked) if one.event.answer]
-    done = sum(journal.at(seq).event.text.startswith(WORDS) for seq in answers)
+    answers = [one.event.answer for one in journal.thread_entries(INNER, Ticked) if one.event.answer]
+    done = sum(journal.entry(seq).event.text.startswith(WORDS) for seq in answers)
     answer = plan[done](seen) if done < len(plan) else None
     return answer or said("Nothing yet.", idle(notes={}, seconds=50_000))
 

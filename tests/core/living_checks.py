@@ -39,7 +39,7 @@ STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded",
 
 def inner_waits(journal: Journal) -> set[int]:
     """The seqs of the waits for the next tick."""
-    waits = journal.pending(Waiting, thread=INNER)
+    waits = journal.pending_entries(Waiting, thread=INNER)
     return {one.seq for one in waits if not one.event.resumes and "inner" in one.event.note}
 
 
@@ -49,8 +49,8 @@ def inner_waits(journal: Journal) -> set[int]:
 async def check_folds(journal: Journal, lived: State) -> None:
     """What a life has folded is what a fresh one folds, as of each of its ticks, too: another daemon may
     write meanwhile."""
-    ticks = [entry.event.tick for entry in journal.of(INNER, Ticked)]
-    now = journal.last() + 1
+    ticks = [entry.event.tick for entry in journal.thread_entries(INNER, Ticked)]
+    now = journal.last_seq_of_all() + 1
     for before in (now, *ticks[-1:], *ticks[:1], now):
         fresh = state_of(journal, index_of(journal))
         await lived.update(before)
@@ -96,27 +96,29 @@ def lived_well(home: Path, steps: int) -> None:
 
 
 def _check_steps(journal: Journal, steps: int) -> None:
-    lines = [one.event for one in journal.of(INNER, Ticked)]
-    said = {journal.at(one.answer).event.text for one in lines if one.answer}
+    lines = [one.event for one in journal.thread_entries(INNER, Ticked)]
+    said = {journal.entry(one.answer).event.text for one in lines if one.answer}
     taken = [text for text in said if text.startswith("Step")]
     assert len(taken) == steps, f"{len(taken)} steps were taken"
-    branches, answers = journal.of(INNER, Spawned), journal.of(INNER, InnerMessage)
-    again = len(journal.kind(Restarted))  # what it had begun before is stopped, and nobody hears of that
+    branches, answers = journal.thread_entries(INNER, Spawned), journal.thread_entries(INNER, InnerMessage)
+    again = len(
+        journal.entries_of_kind(Restarted)
+    )  # what it had begun before is stopped, and nobody hears of that
     assert len(branches) - again <= len(answers), f"of {len(branches)} branches {len(answers)} were heard of"
-    for looked in journal.of(INNER, CommandRan):
+    for looked in journal.thread_entries(INNER, CommandRan):
         if looked.event.name == "notes.read" and looked.event.ok:
             after = next(one for one in lines if one.answer and one.tick > looked.seq)
             assert set(looked.event.shows) <= set(after.saw), "it is not known what it was shown"
 
 
 def _check_ticks(journal: Journal) -> None:
-    again = {re.split("[~/!]", one.key)[0] for one in journal.kind(Restarted)}
-    lines = {entry.event.tick: entry for entry in journal.of(INNER, Ticked)}
-    for tick, times in Counter(entry.event.tick for entry in journal.of(INNER, Ticked)).items():
-        began = journal.at(tick)
+    again = {re.split("[~/!]", one.key)[0] for one in journal.entries_of_kind(Restarted)}
+    lines = {entry.event.tick: entry for entry in journal.thread_entries(INNER, Ticked)}
+    for tick, times in Counter(entry.event.tick for entry in journal.thread_entries(INNER, Ticked)).items():
+        began = journal.entry(tick)
         assert isinstance(began.event, TurnBegan)
         assert times == 1 or began.event.execution in again, f"tick {tick} is told {times} times"
-    thought = {one.seq for one in journal.of(INNER, ModelCall) if one.event.name == "tick"}
+    thought = {one.seq for one in journal.thread_entries(INNER, ModelCall) if one.event.name == "tick"}
     answers = [entry.event.answer for entry in lines.values() if entry.event.answer]
     assert len(answers) == len(set(answers))
     assert again or set(answers) == thought, "a tick is told of what nobody thought, or not at all"
@@ -125,7 +127,7 @@ def _check_ticks(journal: Journal) -> None:
 
 def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, again: bool) -> None:
     by_tick: dict[int, list[Entry[CommandRan]]] = {}
-    for ran in journal.of(INNER, CommandRan):
+    for ran in journal.thread_entries(INNER, CommandRan):
         by_tick.setdefault(ran.event.tick, []).append(ran)
     for tick, every in by_tick.items():
         done = Counter(
@@ -140,7 +142,7 @@ def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, aga
         assert again or len(mine) == len(told.commands), f"commands of tick {tick} are not told"
         assert told.outcome != "repeated", "the commands of a repeat were carried out"
         assert "never carried out" not in str([one.event.args for one in every])
-    begun = Counter(one.event.name for one in journal.of(INNER, ProcessStarted))
+    begun = Counter(one.event.name for one in journal.thread_entries(INNER, ProcessStarted))
     assert set(begun.values()) <= {1}, f"started twice: {begun}"
 
 
@@ -157,7 +159,9 @@ async def _check_records(journal: Journal) -> None:
 
 
 def _check_messages(journal: Journal) -> None:
-    wanted = Counter((one.event.to, " ".join(one.event.text.split())) for one in journal.kind(ToSay))
+    wanted = Counter(
+        (one.event.to, " ".join(one.event.text.split())) for one in journal.entries_of_kind(ToSay)
+    )
     assert set(wanted.values()) <= {1}, f"wanted said twice: {wanted}"
 
 

@@ -82,12 +82,12 @@ def speaking_beside(_home: Path) -> Mapping[str, Process]:
     async def say(turn: Turn, text: str) -> Sequence[Entry[Any]]:
         speech = turn.speech()
         for end in range(40, len(text), 40):
-            await speech.hear(text[:end])
+            await speech.update(text[:end])
             await asyncio.sleep(0)
-        return await speech.close(text)
+        return await speech.finish(text)
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        spoken = await turn.beside([partial(say, text=FIRST), partial(say, text=SECOND)])
+        spoken = await turn.run_beside([partial(say, text=FIRST), partial(say, text=SECOND)])
         return turn.memory.with_memory(*map(remember, chain.from_iterable(spoken)))
 
     return {"conversation": conversation}
@@ -110,7 +110,7 @@ def poisonous(home: Path) -> Mapping[str, Process]:
     """A process that never comes through."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.once(Remembered(text="this will go wrong"))
+        await turn.record(Remembered(text="this will go wrong"))
         note(home / "wrong.jsonl", turn.thread)
         raise LookupError("poison")
 
@@ -142,7 +142,7 @@ def stammering(_home: Path) -> Mapping[str, Process]:
     """A process that takes the whole daemon with it in the middle of a sentence, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.speech().hear("You said")
+        await turn.speech().update("You said")
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory
 
@@ -308,7 +308,7 @@ def ticking_off(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await turn.say("Done.")
-        await turn.once(CardBegan(condition="all is told"))
+        await turn.record(CardBegan(condition="all is told"))
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory
 

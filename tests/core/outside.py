@@ -112,7 +112,7 @@ class FileSlack(Speaker):
         starts = [0, *ends]
         return [Page(text=text[start:end], upto=end) for start, end in zip(starts, ends, strict=False)]
 
-    def cut(self, text: str, since: int) -> int:
+    def page_end(self, text: str, since: int) -> int:
         return len(text)
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
@@ -143,7 +143,7 @@ class FileSlack(Speaker):
             return str(ts)
         return await self._do(hold, ts, thread=thread, text=text + buttons, key="" if ts else digest(key))
 
-    async def leave(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
+    async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
         shown = next(message["text"] for message in self.messages() if message["ts"] == ts)
         if not shown.endswith(end):  # else its stream has ended
             await self._do(hold, ts, more=end)
@@ -174,22 +174,22 @@ class FileSlack(Speaker):
     def _gone(self) -> set[str]:
         return {str(op["ts"]) for op in read(self._path) if op.get("gone")}
 
-    def left_out(self, thread: str, word: str) -> None:
+    def report_left_out(self, thread: str, word: str) -> None:
         """Nothing is left out."""
 
-    async def card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
+    async def show_card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
         return await self._do(hold, ts, thread=thread, text=f"[{plan.line()}]", key=digest(key))
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
 
-    async def direct(self, person: str, hold: Hold) -> str:
+    async def open_dm(self, person: str, hold: Hold) -> str:
         raise SpeechFailed("nobody has a door here")
 
     async def name(self, person: str) -> str:
         return ""
 
-    async def own(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
         if self._answer is None or self._answer.done():
             self._answer = asyncio.ensure_future(_on_its_way())
         await asyncio.shield(self._answer)
@@ -280,7 +280,7 @@ class FileModel:
         messages = [[m.role, m.content] for m in (*memory.system, *memory.conversation)]
         return {"model": "echo", "messages": messages, "trailing": memory.trailing}
 
-    def bounded(
+    def bounded_request(
         self,
         request: Mapping[str, Any],
         max_tokens: int | None,
@@ -290,13 +290,13 @@ class FileModel:
     ) -> Mapping[str, Any]:
         return request
 
-    def reserve(self, request: Mapping[str, Any], size: int) -> float:
+    def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
         return self.price
 
     def window(self, role: Role | str) -> int:
         return 1_000_000
 
-    def excess(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
+    def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
         return 0
 
     def _answer(self, seen: str, trailing: str, calls: int) -> Reply:
@@ -315,7 +315,7 @@ class FileModel:
         saw = digest(request)
         paid = [
             entry.key
-            for entry in self.journal.kind(kinds.ModelCall)
+            for entry in self.journal.entries_of_kind(kinds.ModelCall)
             if entry.event.saw == saw and entry.event.outcome != "failed"
         ]
         assert not paid, f"a recorded call is paid again: {paid}"
@@ -356,7 +356,7 @@ class FileEarlier:
         self._path = home / "earlier.jsonl"
         self._refusals = refusals
 
-    async def earlier(self, thread: str) -> Earlier | None:
+    async def earlier_messages(self, thread: str) -> Earlier | None:
         await asyncio.sleep(0)
         Boundary.reach()
         note(self._path, thread)
@@ -374,5 +374,5 @@ def _before(number: int) -> Heard:
 class NothingEarlier:
     """Implements ports.Surroundings: the soul was there from the start."""
 
-    async def earlier(self, thread: str) -> Earlier:
+    async def earlier_messages(self, thread: str) -> Earlier:
         return Earlier()

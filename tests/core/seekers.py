@@ -33,9 +33,9 @@ def wondering(_home: Path) -> Mapping[str, Process]:
             return await PROCESSES["conversation"](turn)
         memory = turn.memory
         for _ in range(ROUNDS):
-            for came in await turn.look():
+            for came in await turn.receive_inputs():
                 if isinstance(came.event, StopAsked):
-                    turn.absorb([came])
+                    turn.accept_inputs([came])
                     spoken = await turn.say("Stopped.")
                     return memory.with_memory(remember(came), *map(remember, spoken))
                 memory = await heard(turn, memory, came)
@@ -54,7 +54,7 @@ async def heard(turn: Turn, memory: WorkingMemory, came: Entry[Said]) -> Working
     judge = working_memory([Memory(role="user", content="JUDGE"), remember(came)])
     verdict = await turn.call("judge", judge, "fast")
     if verdict.event.text == "more":
-        turn.absorb([came])
+        turn.accept_inputs([came])
         return memory.with_memory(remember(came))
     waiting = Question(text="One moment.", to=(came.author,), resumes=True, wait=900)
     answered = await turn.ask("parked", waiting)
@@ -186,16 +186,16 @@ def remembering_anew(home: Path) -> Mapping[str, Process]:
 def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await answers(turn)
-        await turn.tell("after", Afterthought(process="learning"))
+        await turn.send_to_self("after", Afterthought(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
-        if not await turn.look():
+        if not await turn.receive_inputs():
             learned = await turn.call(
                 "learn", turn.memory.with_memory(Memory(role="user", content=learn)), "fast"
             )
-            if learned.event.outcome == "ok" and not await turn.look():
-                await turn.once(Remembered(text=learned.event.text))
+            if learned.event.outcome == "ok" and not await turn.receive_inputs():
+                await turn.record(Remembered(text=learned.event.text))
         return working_memory(())
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}
@@ -206,11 +206,11 @@ def brooding(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await PROCESSES["conversation"](turn)
-        await turn.tell("after", Afterthought(process="learning"))
+        await turn.send_to_self("after", Afterthought(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
-        await turn.once(Remembered(text="this will go wrong"))
+        await turn.record(Remembered(text="this will go wrong"))
         raise LookupError("poison")
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}

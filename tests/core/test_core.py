@@ -112,7 +112,7 @@ def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
 
 async def restarted(home: Path) -> bool:
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        return bool(journal.kind(Restarted))
+        return bool(journal.entries_of_kind(Restarted))
 
 
 def a_kill(number: int, name: str) -> Case[int]:

@@ -32,7 +32,7 @@ def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Eve
         assert SOUL.life(home, scenario, phase) == 0
         with reading(home / "journal.db", SOUL_KINDS) as journal:
             if ended := journal.get(lines[-1]["key"]):
-                new = journal.since(len(lines) - 1)
+                new = journal.entries_since(len(lines) - 1)
                 return [one.event for one in new if one.thread == ended.thread and one.seq <= ended.seq]
     raise AssertionError("it never ended")
 

@@ -49,11 +49,11 @@ def test_the_daemon_of_today_finds_all_that_waits_and_nothing_amiss(home: Path) 
     with reading(home / "journal.db", SOUL_KINDS) as journal:
         assert not verify(journal).violations
         there = threads(journal)
-        assert {one.thread for one in journal.pending(Asked)} == {there["asked"], there["approved"]}
-        assert [one.thread for one in journal.pending(Outage)] == [there["away"]]
-        assert [one.event.thread for one in journal.pending(Spawned)] == [f"{there['open']}.b"]
-        assert f"{there['open']}.b" in {one.thread for one in journal.pending(Waiting)}
-        assert [one.thread for one in journal.kind(TurnEnded)].count(there["ended"]) == 1
+        assert {one.thread for one in journal.pending_entries(Asked)} == {there["asked"], there["approved"]}
+        assert [one.thread for one in journal.pending_entries(Outage)] == [there["away"]]
+        assert [one.event.thread for one in journal.pending_entries(Spawned)] == [f"{there['open']}.b"]
+        assert f"{there['open']}.b" in {one.thread for one in journal.pending_entries(Waiting)}
+        assert [one.thread for one in journal.entries_of_kind(TurnEnded)].count(there["ended"]) == 1
 
 
 def test_all_that_waited_goes_on_and_ends_in_the_daemon_of_today(home: Path) -> None:
@@ -61,9 +61,9 @@ def test_all_that_waited_goes_on_and_ends_in_the_daemon_of_today(home: Path) -> 
         assert SOUL.life(home, AFTER, phase) == 0
     with reading(home / "journal.db", SOUL_KINDS) as journal:
         there = threads(journal)
-        new = [one.event for one in journal.since(len(ENTRIES), 100_000)]
-        restarted = {one.thread for one in journal.kind(Restarted)}
-        left = journal.pending(Asked, Outage, Spawned, TurnBegan)
+        new = [one.event for one in journal.entries_since(len(ENTRIES), 100_000)]
+        restarted = {one.thread for one in journal.entries_of_kind(Restarted)}
+        left = journal.pending_entries(Asked, Outage, Spawned, TurnBegan)
         assert not verify(journal).violations
     assert not left
     assert not [one for one in new if isinstance(one, AttemptFailed)]

@@ -126,7 +126,7 @@ def write() -> None:
         for phase in range(BEFORE.phases):
             assert SOUL.life(home, BEFORE, phase) == 0
         with reading(home / "journal.db", SOUL_KINDS) as journal:
-            lines = [as_line(journal.kinds.dump(one.event), one) for one in journal.since(0, 100_000)]
+            lines = [as_line(journal.kinds.dump(one.event), one) for one in journal.entries_since(0, 100_000)]
         JOURNAL.write_text("".join(f"{line}\n" for line in lines))
         SLACK.write_text((home / "slack.jsonl").read_text())
 

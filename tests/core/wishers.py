@@ -106,7 +106,7 @@ def relayed_once(home: Path) -> None:
     """The deed is done once at most. Its root asked once, an owner who reads there, and told the branch."""
     once_effect(home)
     with reading(home / "journal.db", SOUL_KINDS) as journal:
-        wished = len(journal.kind(Wish))
-        asked = [one.event.to for one in journal.kind(Asked) if one.thread == root_of(one.thread)]
-        told = len(journal.kind(Relayed))
+        wished = len(journal.entries_of_kind(Wish))
+        asked = [one.event.to for one in journal.entries_of_kind(Asked) if one.thread == root_of(one.thread)]
+        told = len(journal.entries_of_kind(Relayed))
     assert (wished, asked, told) == (1, [("U9",)], 1), f"wished {wished}, asked {asked}, told {told} times"

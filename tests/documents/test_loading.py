@@ -277,13 +277,13 @@ def test_a_text_comes_back_as_it_was_written(text: str, encoding: str, end: str)
     found = read("a.txt", data)
     assert (found.text, found.notes) == (text, ())
     assert found.text.splitlines() == found.text.removesuffix("\n").split("\n")
-    assert found.lines == len(text.splitlines())
+    assert found.line_count == len(text.splitlines())
 
 
 def test_all_count_the_same_lines() -> None:
     found = read("a.txt", "a\x0bb\x0cc\x1dd\x85e\u2028f\u2029\r\ng".encode())
     assert found.text == "a b c d e f \ng"
-    assert found.lines == len(found.text.splitlines()) == 2
+    assert found.line_count == len(found.text.splitlines()) == 2
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.txt", "a.json", "a.csv", "a"]))
@@ -313,7 +313,7 @@ def test_a_large_text_is_read_across_its_pieces() -> None:
 @settings(max_examples=2 * settings().max_examples)
 def test_a_line_is_found_by_its_place(lines: list[str], data: st.DataObject) -> None:
     document = Document(name="a.txt", text="\n".join(lines))
-    number = data.draw(st.integers(1, max(document.lines, 1)))
+    number = data.draw(st.integers(1, max(document.line_count, 1)))
     if document.text:
         assert document.passage(number, number).removesuffix("\n") == lines[number - 1]
     assert document.place(number) == f"a.txt:{number}"

@@ -45,12 +45,12 @@ async def _do(ctx: Context, world: World, names: Sequence[str]) -> None:
 
 
 async def _in(ctx: Context, world: World, names: Sequence[str]) -> None:
-    await ctx.gather((ctx.within(names[0]), lambda inner: do(inner, world, names[1])))
+    await ctx.gather((ctx.child_context(names[0]), lambda inner: do(inner, world, names[1])))
 
 
 async def _all(ctx: Context, world: World, names: Sequence[str]) -> None:
     def one(name: str) -> tuple[Context, Callable[[Context], Awaitable[str]]]:
-        return ctx.about(name), lambda inner: call(inner, world, f"ask-{name}")
+        return ctx.context_about(name), lambda inner: call(inner, world, f"ask-{name}")
 
     await ctx.gather(*[one(name) for name in names])
 

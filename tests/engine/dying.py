@@ -116,7 +116,7 @@ async def history(
         while world.life < MANY_LIVES and await Life(world, journal).killed():
             world.now += PAUSE
             world.life += 1
-        suspicions = sum(bool(life.event.standings) for life in journal.kind(LifeBegan))
+        suspicions = sum(bool(life.event.standings) for life in journal.entries_of_kind(LifeBegan))
     return History(talks=talks, deaths=world.deaths, suspicions=suspicions)
 
 
@@ -156,12 +156,12 @@ class Life:
         return [talk for talk in self._world.talks if not talk.ended]
 
     async def _second(self) -> None:
-        await self._suspects.lived(SWEEP)
+        await self._suspects.record_lifetime(SWEEP)
         heapq.heappush(self._events, (self._world.now + SWEEP, "", "second"))
 
     async def _sweep(self) -> None:
         for talk in self._left():
-            if talk.name not in self._working and self._suspects.may_turn(talk.name):
+            if talk.name not in self._working and self._suspects.may_take_turn(talk.name):
                 await self._begin(talk)
 
     async def _begin(self, talk: Talk) -> None:

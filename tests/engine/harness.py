@@ -45,12 +45,12 @@ class Engine(Harness[Scenario]):
         async with Journal(home / "journal.db", clock, scenario.kinds, MortalWriter) as journal:
             await _bring(journal, scenario, phase)
             async with Worker(journal, clock, program, replays_always=replays) as worker:
-                await worker.idle()
+                await worker.wait_until_idle()
                 while (
                     journal.busy_threads() and clock.steady() < began + HOUR / 2
                 ):  # it rests, or must be controlled
                     await clock.advance(5)
-                    await worker.idle()
+                    await worker.wait_until_idle()
 
     def after_kill(self, home: Path, scenario: Scenario) -> None:
         """Nothing happens."""
@@ -64,17 +64,17 @@ class Engine(Harness[Scenario]):
             broken = verify(journal).violations
             if broken:
                 return "; ".join(map(str, broken[:3]))
-            restarted = journal.kind(Restarted)
+            restarted = journal.entries_of_kind(Restarted)
             if restarted and len(scenario.programs) == 1:
                 return f"restarted: {restarted[0].event.why}"
-            every = journal.pending(*journal.kinds)
+            every = journal.pending_entries(*journal.kinds)
             left = [entry for entry in every if not isinstance(entry.event, Asked | Waiting)]
             if left:
                 return f"left open: {[(entry.kind, entry.key) for entry in left]}"
-            waits = journal.pending(Asked, Waiting)
+            waits = journal.pending_entries(Asked, Waiting)
             if waits and not scenario.may_wait:
                 return f"still waits: {[entry.key for entry in waits]}"
-            return scenario.check(World(home), journal.since(0, 100_000))
+            return scenario.check(World(home), journal.entries_since(0, 100_000))
 
     def kills(self, name: str) -> list[Case[int]]:
         """Without the stutters that no life is long enough for."""
@@ -99,7 +99,7 @@ async def _bring(journal: Journal, scenario: Scenario, phase: int) -> None:
             continue
         event = comes.event
         if isinstance(event, Pressed):
-            asked = [entry for entry in journal.pending(Asked) if comes.answers in entry.key]
+            asked = [entry for entry in journal.pending_entries(Asked) if comes.answers in entry.key]
             if not asked:
                 continue
             event = replace(event, answers=asked[-1].key)

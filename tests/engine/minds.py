@@ -36,7 +36,7 @@ async def branches_out(ctx: Context, world: World) -> None:
     if any(isinstance(entry.event, Cancel) for entry in ctx.execution.inputs):
         await ctx.end_thread(status="cancelled")
         return
-    if ctx.execution.parent:
+    if ctx.execution.parent_thread:
         if ctx.execution.thread.endswith("slow"):
             await ctx.sleep(86_400)
         await ctx.end_thread(await call(ctx, world, ctx.execution.thread))
@@ -62,7 +62,7 @@ async def reads_all(ctx: Context, world: World) -> None:
 
             return int((await inner.step("ask", number, answer, Result)).event.value)
 
-        return ctx.about(number), ask
+        return ctx.context_about(number), ask
 
     squares = await ctx.gather(*[one(number) for number in range(100)])
     await do(ctx, world, f"sum-{sum(squares)}")
@@ -79,7 +79,7 @@ async def ticks(ctx: Context, world: World) -> None:
 
 async def asks_by_its_parent(ctx: Context, world: World) -> None:
     """A child has nobody to ask: it asks its root to, and waits for the root's word."""
-    if ctx.execution.parent:
+    if ctx.execution.parent_thread:
         if texts(ctx) == ["delete it"]:
             await ctx.send("wish", "t", Said(text=f"wish {ctx.execution.thread}"))
             granted = Match(kinds=("said",), fields={"text": "granted"})

@@ -60,5 +60,5 @@ async def pass_time(clock: FakeClock, worker: Worker, seconds: float) -> None:
     """Let time pass in small steps, and all that is to be done in each be done."""
     while seconds > 0:
         await clock.leap(min(seconds, 5.0))
-        await worker.idle()
+        await worker.wait_until_idle()
         seconds -= 5.0

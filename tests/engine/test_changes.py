@@ -42,7 +42,7 @@ class Buttons(Small):
 
 def asks(done: list[str], *questions: MayI, first: str = "") -> Buttons:
     async def body(ctx: Context) -> None:
-        if ctx.execution.stale:
+        if ctx.execution.has_stale_answer:
             done.append("no longer stands")
             return
         if first:
@@ -72,16 +72,16 @@ async def test_a_yes_is_void_when_what_the_action_does_has_changed(tmp_path: Pat
     done, clock = list[str](), FakeClock()
     async with working(tmp_path, clock, asks(done, DELETE), [MayI]) as (journal, worker):
         await say(journal, "tidy up")
-        await worker.idle()
-        [old] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        [old] = journal.pending_entries(Asked)
     program = asks(done, MayI(action="delete", version="2"))
     async with working(tmp_path, clock, program, [MayI]) as (journal, worker):
         await press(journal, old, 1)
-        await worker.idle()
+        await worker.wait_until_idle()
         assert (done, program.voided) == ([], ["press:1"])
-        [new] = journal.pending(Asked)
+        [new] = journal.pending_entries(Asked)
         await press(journal, new, 2)
-        await worker.idle()
+        await worker.wait_until_idle()
     assert (done, program.voided) == (["yes to delete"], ["press:1"])
 
 
@@ -89,17 +89,17 @@ async def test_an_old_button_counts_once_for_the_same_question_after_a_restart(t
     done, clock = list[str](), FakeClock()
     async with working(tmp_path, clock, asks(done, DELETE, first="look"), [MayI]) as (journal, worker):
         await say(journal, "tidy up")
-        await worker.idle()
-        [old] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        [old] = journal.pending_entries(Asked)
     program = asks(done, DELETE, DELETE, first="look twice")
     async with working(tmp_path, clock, program, [MayI]) as (journal, worker):
         await press(journal, old, 1)
-        await worker.idle()
-        assert len(journal.kind(Restarted)) == 1
-        assert len(journal.pending(Asked)) == 1, "the second question needs an answer of its own"
+        await worker.wait_until_idle()
+        assert len(journal.entries_of_kind(Restarted)) == 1
+        assert len(journal.pending_entries(Asked)) == 1, "the second question needs an answer of its own"
         await press(journal, old, 2)
-        await worker.idle()
-        assert not journal.pending(Asked)
+        await worker.wait_until_idle()
+        assert not journal.pending_entries(Asked)
     assert done[-2:] == ["yes to delete", "yes to delete"]
     assert program.voided == []
 
@@ -109,14 +109,14 @@ async def test_an_answer_that_was_used_before_a_restart_is_not_used_again(tmp_pa
     other = MayI(action="send")
     async with working(tmp_path, clock, asks(done, DELETE, other), [MayI]) as (journal, worker):
         await say(journal, "tidy up")
-        await worker.idle()
-        await press(journal, journal.pending(Asked)[0], 1)
-        await worker.idle()
-        [waits] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        await press(journal, journal.pending_entries(Asked)[0], 1)
+        await worker.wait_until_idle()
+        [waits] = journal.pending_entries(Asked)
     async with working(tmp_path, clock, asks(done, DELETE, DELETE), [MayI]) as (journal, worker):
         await press(journal, waits, 2)
-        await worker.idle()
-        assert len(journal.pending(Asked)) == 1
+        await worker.wait_until_idle()
+        assert len(journal.pending_entries(Asked)) == 1
     assert done.count("yes to send") == 0
 
 
@@ -125,12 +125,12 @@ async def test_a_press_that_comes_too_late_gets_an_execution_of_its_own(tmp_path
     program = asks(done, DELETE)
     async with working(tmp_path, clock, program, [MayI]) as (journal, worker):
         await say(journal, "tidy up")
-        await worker.idle()
-        [asked] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        [asked] = journal.pending_entries(Asked)
         await press(journal, asked, 1)
-        await worker.idle()
+        await worker.wait_until_idle()
         await press(journal, asked, 2)
-        await worker.idle()
+        await worker.wait_until_idle()
     assert (done, program.voided) == (["yes to delete", "no longer stands"], [])
 
 
@@ -141,27 +141,29 @@ async def test_what_was_half_done_is_settled_before_the_log_is_read(tmp_path: Pa
         raise ConnectionResetError
 
     async def old(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             await ctx.sleep(6000)
         await ctx.spawn("helper", Said(text="help"))
         await ctx.effect(Intent(name="send"), send, Outcome(unknown=True))
 
     async def new(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             await ctx.sleep(6000)
             return
-        logs.append([entry.kind for entry in ctx.execution.log])
+        logs.append([entry.kind for entry in ctx.execution.restart_log])
         await ctx.run("another way", _nothing)
 
     async with working(tmp_path, clock, old) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        assert journal.pending(Intent)
+        await worker.wait_until_idle()
+        assert journal.pending_entries(Intent)
     async with working(tmp_path, clock, new) as (journal, worker):
         await pass_time(clock, worker, 5)
-        assert not journal.pending(Intent)
-        [spawned] = journal.kind(Spawned)
-        assert len(journal.of(spawned.event.thread, Cancel)) == 1, "nobody waits for the child any more"
+        assert not journal.pending_entries(Intent)
+        [spawned] = journal.entries_of_kind(Spawned)
+        assert len(journal.thread_entries(spawned.event.thread, Cancel)) == 1, (
+            "nobody waits for the child any more"
+        )
     assert logs == [[], ["thread-spawned", "intent", "outcome"]]
 
 
@@ -187,7 +189,7 @@ async def test_a_stop_reaches_what_is_in_flight(tmp_path: Path) -> None:
         await begun.wait()
         await journal.append("ann", Cancel(), key="stop:1", author="ann")
         worker.wake("ann")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert not journal.busy_threads()
     assert ended == ["cancelled by cancel"]
 
@@ -211,9 +213,9 @@ async def test_the_program_says_what_interrupts_also_at_the_begin_of_an_attempt(
 
     async with working(tmp_path, clock, Polite(body)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "now")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "please")
         await pass_time(clock, worker, 30)
         assert not journal.busy_threads()
@@ -224,7 +226,7 @@ async def test_a_message_to_a_thread_that_has_ended_is_closed_visibly(tmp_path: 
     clock, delivered = FakeClock(), list[bool]()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             await ctx.end_thread()
             return
         child = await ctx.spawn("a", Said(text="go"))
@@ -235,9 +237,9 @@ async def test_a_message_to_a_thread_that_has_ended_is_closed_visibly(tmp_path: 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
         await say(journal, "go")
         async with Worker(journal, clock, Small(body)) as worker:
-            await worker.idle()
+            await worker.wait_until_idle()
             await say(journal, "late", "ann.a")
-            await worker.idle()
+            await worker.wait_until_idle()
             assert not journal.busy_threads()
-            assert len(journal.of("ann.a", Undeliverable)) == 1
+            assert len(journal.thread_entries("ann.a", Undeliverable)) == 1
     assert delivered == [False]

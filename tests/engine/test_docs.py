@@ -50,12 +50,12 @@ async def test_the_example_of_the_page_does_what_it_says(
     assert capsys.readouterr().out == "shipped tea\n"
     kinds = [names["Order"], names["Yes"], names["MayCharge"]]
     async with Journal(tmp_path / "orders.db", clock, kinds) as journal:
-        assert [one.event.outcome for one in journal.kind(TurnEnded)] == [
+        assert [one.event.outcome for one in journal.entries_of_kind(TurnEnded)] == [
             "suspended",
             "suspended",
             "completed",
         ]
-        assert not journal.pending()
+        assert not journal.pending_entries()
         assert verify(journal).violations == []
 
 

@@ -61,16 +61,18 @@ async def test_the_words_are_gone_and_all_else_stays(tmp_path: Path, clock: Fake
         first, *others = await filled(journal)
         assert SECRET.encode() in bytes_of(tmp_path)
         await forget(journal, others)
-        assert journal.at(first.seq) == first
+        assert journal.entry(first.seq) == first
         for entry in others:
-            left: Entry[Any] = journal.at(entry.seq)
+            left: Entry[Any] = journal.entry(entry.seq)
             assert left.event == Said(text="")
             same = ("seq", "thread", "author", "key", "cause", "closes", "at")
             assert [getattr(left, name) for name in same] == [getattr(entry, name) for name in same]
             assert left.forgotten
-        assert [entry.event.text for entry in journal.kind(Said, since=others[-3].seq)] == ["", ""]
+        assert [entry.event.text for entry in journal.entries_of_kind(Said, since=others[-3].seq)] == ["", ""]
         assert verify(journal).violations == []
-        assert [entry.seq for entry in journal.pending(Said)] == [first.seq], "nobody goes on with the others"
+        assert [entry.seq for entry in journal.pending_entries(Said)] == [first.seq], (
+            "nobody goes on with the others"
+        )
         await journal.forget([first.seq], thread="soul", key="another", why="Ann wants it")
         assert SECRET.encode() not in bytes_of(tmp_path)
 
@@ -131,11 +133,11 @@ async def test_a_kill_at_any_boundary_ends_forgotten(tmp_path: Path, clock: Fake
     assert killed == (at < 12)
     async with Journal(copy / "journal.db", clock, KINDS) as journal:
         assert SECRET.encode() not in bytes_of(copy)
-        assert {entry.event.text for entry in journal.kind(Said)} == {""}
+        assert {entry.event.text for entry in journal.entries_of_kind(Said)} == {""}
         assert verify(journal).violations == []
-        assert not journal.pending(Said)
+        assert not journal.pending_entries(Said)
     with reading(copy / "journal.db", KINDS) as read:
-        assert [entry.kind for entry in read.entries()][MANY:] == ["forgotten", "erased"]
+        assert [entry.kind for entry in read.all_entries()][MANY:] == ["forgotten", "erased"]
 
 
 async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
@@ -143,18 +145,18 @@ async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
 ) -> None:
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal)
-        await journal._writer.perform(lambda store: store._db.execute("pragma busy_timeout = 50"))
+        await journal._writer.run_job(lambda store: store._db.execute("pragma busy_timeout = 50"))
         with reading(tmp_path / "journal.db", KINDS) as old:
             with pytest.raises(JournalError, match="reads"):
                 await forget(journal, said)
-            assert old.at(said[0].seq).event.text, "as it was when it was opened"
-            [left] = journal.pending(Forgotten)
+            assert old.entry(said[0].seq).event.text, "as it was when it was opened"
+            [left] = journal.pending_entries(Forgotten)
             log = (tmp_path / "journal.db-wal").stat()
             for _ in range(3):
                 with pytest.raises(JournalError, match="reads"):
                     await journal.erase(left)
             assert (tmp_path / "journal.db-wal").stat().st_size == log.st_size, "not all pages at each try"
-        assert journal.at(said[0].seq).event == Said(text="")
+        assert journal.entry(said[0].seq).event == Said(text="")
         await journal.erase(left)
         assert SECRET.encode() not in bytes_of(tmp_path)
         assert verify(journal).violations == []
@@ -177,7 +179,7 @@ async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_s
         with made[0].open("a") as kept, suppress(JournalError):
             await forget(journal, said)
             kept.write(SECRET)
-        erased = journal.kind(Erased)
+        erased = journal.entries_of_kind(Erased)
         assert bool(erased) == (at == 12)
         assert not erased or not any(path.exists() for path in made)
         copy = copied(tmp_path)
@@ -192,8 +194,8 @@ async def test_a_disk_that_is_too_small_for_it_does_not_stay_full(tmp_path: Path
         gone, *_ = await filled(journal)
         event = Forgotten(seqs=(gone.seq,), why="Ann wants it")
         left, _ = await journal.append("soul", event, key="wish")
-        await journal._writer.perform(partial(blank, kinds=journal.kinds, seqs=[gone.seq], by=left.seq))
-        await journal._writer.perform(lambda store: store._empty_log())
+        await journal._writer.run_job(partial(blank, kinds=journal.kinds, seqs=[gone.seq], by=left.seq))
+        await journal._writer.run_job(lambda store: store._empty_log())
         bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size // 2, bounds[1]))
         try:
@@ -203,7 +205,7 @@ async def test_a_disk_that_is_too_small_for_it_does_not_stay_full(tmp_path: Path
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
         await journal.erase(left)
-        assert not journal.pending(Forgotten)
+        assert not journal.pending_entries(Forgotten)
 
 
 async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, clock: FakeClock) -> None:
@@ -212,10 +214,10 @@ async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, cloc
         journal.index_path.mkdir()
         with pytest.raises(JournalError, match="could not be written"):
             await forget(journal, said)
-        [left] = journal.pending(Forgotten)
+        [left] = journal.pending_entries(Forgotten)
         journal.index_path.rmdir()
         await journal.erase(left)
-        assert not journal.pending(Forgotten)
+        assert not journal.pending_entries(Forgotten)
         await journal.append("ann", Said(text="The writer goes on."), key="on")
 
 

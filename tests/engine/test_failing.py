@@ -74,9 +74,9 @@ async def outcomes(folder: Path, program: Fails, seconds: float = 1500) -> list[
     clock = FakeClock()
     async with working(folder, clock, program) as (journal, worker):
         await say(journal, "poison")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, seconds)
-        return [entry.event.outcome for entry in journal.kind(TurnEnded)]
+        return [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)]
 
 
 async def test_after_five_failures_it_is_given_up_and_told_once(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ async def test_the_end_of_a_wait_that_came_while_it_failed_is_not_taken_for_answ
 
     async with working(tmp_path, clock, Fails(body)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        [wait] = journal.pending(Waiting)
+        await worker.wait_until_idle()
+        [wait] = journal.pending_entries(Waiting)
         await pass_time(clock, worker, 1500)
-        [woke] = journal.kind(Woke)
-        [ended], [late] = journal.kind(TurnEnded), journal.kind(Undeliverable)
+        [woke] = journal.entries_of_kind(Woke)
+        [ended], [late] = journal.entries_of_kind(TurnEnded), journal.entries_of_kind(Undeliverable)
         assert ended.event.outcome == "failed"
         assert wait.seq in ended.closes
         assert [*late.closes] == [woke.seq]
@@ -141,16 +141,16 @@ async def test_a_child_that_is_given_up_tells_its_parent(tmp_path: Path) -> None
     joined, clock = list[str](), FakeClock()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             raise RuntimeError("always")
         [child] = await ctx.join([await ctx.spawn("a", Said(text="go"))])
         joined.append(child.status)
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert [entry.event.status for entry in journal.kind(ThreadEnded)] == ["failed"]
+        assert [entry.event.status for entry in journal.entries_of_kind(ThreadEnded)] == ["failed"]
     assert joined == ["failed"]
 
 
@@ -162,7 +162,7 @@ async def test_a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else(tm
         if isinstance(first.event, Cancel):
             stopped.append(thread)
             await ctx.end_thread(status="cancelled")
-        elif ctx.execution.parent:
+        elif ctx.execution.parent_thread:
             await ctx.sleep(3600)
         elif said_to(ctx) == ["poison"]:
             await ctx.spawn("lost", Said(text="go"))
@@ -173,9 +173,9 @@ async def test_a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else(tm
     async with working(tmp_path, clock, body) as (journal, worker):
         for text in ("wait", "poison"):
             await say(journal, text)
-            await worker.idle()
+            await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert [entry.event.thread for entry in journal.pending(Spawned)] == ["ann.kept"]
+        assert [entry.event.thread for entry in journal.pending_entries(Spawned)] == ["ann.kept"]
     assert stopped == ["ann.lost"]
 
 
@@ -183,12 +183,12 @@ async def test_a_stop_cuts_the_pause_and_nothing_of_it_runs_again(tmp_path: Path
     program, clock = Fails(), FakeClock()
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "poison")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert program.tried == 1
         program.tried = 100
         await journal.append("ann", Cancel(), key="stop:1", author="ann")
-        await worker.idle()
-        ended = journal.kind(TurnEnded)
+        await worker.wait_until_idle()
+        ended = journal.entries_of_kind(TurnEnded)
         assert [entry.event.outcome for entry in ended][:1] == ["stopped"]
         assert program.tried == 101, "the stop's own turn"
 
@@ -197,10 +197,10 @@ async def test_what_somebody_says_cuts_one_pause_and_not_two_in_a_row(tmp_path: 
     program, clock = Fails(), FakeClock()
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "poison")
-        await worker.idle()
+        await worker.wait_until_idle()
         for n in range(3):
             await say(journal, f"hello? {n}")
-            await worker.idle()
+            await worker.wait_until_idle()
         assert program.tried == 2
 
 
@@ -208,12 +208,12 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
     program, clock = Fails(), FakeClock()
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "poison")
-        await worker.idle()
-        [began] = journal.kind(TurnBegan)
+        await worker.wait_until_idle()
+        [began] = journal.entries_of_kind(TurnBegan)
         words = last_words(began.event.execution, FAILED)  # a life began to give it up, and died
         await journal.append(began.thread, LastWords(), key=f"{words}/begin", cause=began.seq)
         await pass_time(clock, worker, 60)
-        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["failed"]
+        assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]
     assert (program.tried, program.told) == (1, 1)
 
 
@@ -234,13 +234,13 @@ async def test_what_cannot_be_begun_is_given_up_visibly(tmp_path: Path) -> None:
 
     async with working(tmp_path, clock, Unfit(body)) as (journal, worker):
         await say(journal, "mad")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert len(journal.kind(Unbegun)) == MOST_TRIES
-        assert [entry.event.unfit for entry in journal.kind(TurnBegan)] == [True]
-        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["failed"]
+        assert len(journal.entries_of_kind(Unbegun)) == MOST_TRIES
+        assert [entry.event.unfit for entry in journal.entries_of_kind(TurnBegan)] == [True]
+        assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]
         await say(journal, "hello")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert heard == [["hello"]]
 
 
@@ -259,9 +259,9 @@ async def test_code_that_swallows_the_end_of_its_turn_does_not_go_on(tmp_path: P
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["suspended"]
-        assert not journal.kind(AttemptFailed)
+        await worker.wait_until_idle()
+        assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["suspended"]
+        assert not journal.entries_of_kind(AttemptFailed)
     assert steps == ["swallowed", "raised again"]
 
 
@@ -273,16 +273,16 @@ async def test_code_that_swallows_what_a_branch_ended_with_does_not_go_on(tmp_pa
 
     async def body(ctx: Context) -> None:
         try:
-            await ctx.gather((ctx.within("a"), waits))
+            await ctx.gather((ctx.child_context("a"), waits))
         except BaseException:  # noqa: BLE001  what a careless program does
             steps.append("swallowed")
         await ctx.run("more", lambda: say(journal, "never"))
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        assert [entry.event.outcome for entry in journal.kind(TurnEnded)] == ["suspended"]
-        assert not journal.kind(Result)
+        await worker.wait_until_idle()
+        assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["suspended"]
+        assert not journal.entries_of_kind(Result)
     assert steps == ["swallowed"]
 
 
@@ -307,10 +307,10 @@ async def test_code_that_swallows_that_it_does_not_fit_begins_again_all_the_same
 
     async with working(tmp_path, clock, old) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
     async with working(tmp_path, clock, new) as (journal, worker):
         await pass_time(clock, worker, 5)
-        assert len(journal.kind(Restarted)) == 1
+        assert len(journal.entries_of_kind(Restarted)) == 1
     assert done == ["ann@2~1"]
 
 
@@ -331,12 +331,12 @@ async def test_a_branch_that_suspends_does_not_end_the_turn_before_the_others_ar
         await inner.run("think", lambda: asyncio.sleep(0.05))
 
     async def body(ctx: Context) -> None:
-        await ctx.gather((ctx.within("a"), waits), (ctx.within("b"), thinks))
+        await ctx.gather((ctx.child_context("a"), waits), (ctx.child_context("b"), thinks))
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        [thought], [ended] = journal.kind(Result), journal.kind(TurnEnded)
+        await worker.wait_until_idle()
+        [thought], [ended] = journal.entries_of_kind(Result), journal.entries_of_kind(TurnEnded)
         assert thought.seq < ended.seq, "what is paid for is kept, and the turn ends after that"
 
 
@@ -354,26 +354,26 @@ async def _is_interrupted(inner: Context) -> None:
 @pytest.mark.parametrize("hears", [_receives, _is_interrupted])
 async def test_a_branch_is_told_nothing_that_comes_meanwhile(tmp_path: Path, hears: Body) -> None:
     clock = FakeClock()
-    async with working(tmp_path, clock, lambda ctx: ctx.gather((ctx.within("a"), hears))) as (
+    async with working(tmp_path, clock, lambda ctx: ctx.gather((ctx.child_context("a"), hears))) as (
         journal,
         worker,
     ):
         await say(journal, "go")
-        await worker.idle()
-        assert [entry.event.error for entry in journal.kind(AttemptFailed)] == ["RuntimeError"]
+        await worker.wait_until_idle()
+        assert [entry.event.error for entry in journal.entries_of_kind(AttemptFailed)] == ["RuntimeError"]
 
 
 async def test_a_child_that_never_says_its_last_word_is_found(tmp_path: Path) -> None:
     clock = FakeClock()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             return
         await ctx.spawn("silent", Said(text="go"))
 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
         async with Worker(journal, clock, Small(body)) as worker:
             await say(journal, "go")
-            await worker.idle()
+            await worker.wait_until_idle()
         [forsaken] = verify(journal).violations
     assert str(forsaken).endswith("ann.silent has not ended, and nothing goes on in it")

@@ -38,8 +38,8 @@ async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) ->
             changed=lambda: None,
             replays_always=False,
         )
-        assert await turns.take(lines[-1]["thread"])
-        new = journal.since(len(lines) - 1)
+        assert await turns.take_turn(lines[-1]["thread"])
+        new = journal.entries_since(len(lines) - 1)
         assert not [entry for entry in new if isinstance(entry.event, StepEvent | Restarted | AttemptFailed)]
         return [entry.event.outcome for entry in new if isinstance(entry.event, TurnEnded)]
 

@@ -72,10 +72,10 @@ async def test_a_key_is_there_once_and_gives_the_first_entry(journal: Journal) -
 
 async def test_what_is_pending_is_so_until_it_is_closed(journal: Journal) -> None:
     said, _ = await journal.append("t", Said(text="hello"), key="p")
-    assert journal.pending(Said, thread="t") == [said]
+    assert journal.pending_entries(Said, thread="t") == [said]
     assert journal.is_pending(said.seq)
     await journal.append("t", TurnEnded(outcome="completed"), key="e", closes=[said.seq])
-    assert journal.pending(Said) == []
+    assert journal.pending_entries(Said) == []
 
 
 async def test_what_is_moot_is_closed_once_whoever_comes_first(journal: Journal) -> None:
@@ -84,7 +84,7 @@ async def test_what_is_moot_is_closed_once_whoever_comes_first(journal: Journal)
     await journal.append("t", Withdrawn(), key="first", closes=[first])
     last, _ = await journal.append("t", Withdrawn(), key="both", moot=[first, second])
     assert last.closes == (second,)
-    assert not journal.pending(Asked)
+    assert not journal.pending_entries(Asked)
 
 
 async def test_a_later_attempt_fences_the_former(journal: Journal) -> None:
@@ -92,8 +92,8 @@ async def test_a_later_attempt_fences_the_former(journal: Journal) -> None:
     fence = Fence(thread="t", epoch=first.seq)
     await journal.append("t", Noted(), key="a", fence=fence)
     second, _ = await journal.append("t", TurnResumed(attempt=2), key="two")
-    assert not journal.holds("t", first.seq)
-    assert journal.attempted(since=first.seq) == [("t", second.seq)]
+    assert not journal.holds_lease("t", first.seq)
+    assert journal.latest_attempts(since=first.seq) == [("t", second.seq)]
     with pytest.raises(Fenced):
         await journal.append("t", Noted(), key="b", fence=fence)
     assert journal.get("b") is None
@@ -161,7 +161,7 @@ async def test_a_writer_that_dies_says_so_to_everyone(tmp_path: Path, clock: Fak
                 await journal.died
             with pytest.raises(JournalError, match="died"):
                 await note(journal, "late")
-        assert not journal.writable
+        assert not journal.is_writable
 
 
 async def test_appends_are_committed_in_the_order_in_which_they_came(journal: Journal) -> None:
@@ -175,9 +175,9 @@ async def test_what_is_refused_is_no_sign_that_the_disk_takes_anything_again(
     await note(journal, "before")
     journal._writer.failing = True
     await note(journal, "before")
-    assert not journal.writable
+    assert not journal.is_writable
     await note(journal, "after")
-    assert journal.writable
+    assert journal.is_writable
     assert caplog.text.count("can be written again") == 1
 
 
@@ -214,7 +214,7 @@ async def test_a_thread_and_what_is_said_first_there_go_to_disk_together(tmp_pat
         await busy
         opened, said = await opening
         assert Held.sizes == [1, 2]
-        assert [*journal.entries()][1:] == [opened, said]
+        assert [*journal.all_entries()][1:] == [opened, said]
         assert (said.thread, said.cause, said.author) == (opened.thread, opened.seq, "U")
 
 
@@ -229,7 +229,7 @@ async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> N
     assert others == [opened, opened]
     assert opened.thread == f"sess-{digits[:9]}"
     assert {(entry.thread, entry.cause) for entry in said} == {(opened.thread, opened.seq)}
-    assert sorted(entry.event.text for entry in journal.of(opened.thread, Said)) == ["a", "b"]
+    assert sorted(entry.event.text for entry in journal.thread_entries(opened.thread, Said)) == ["a", "b"]
     there, late = await journal.open_with(key, Opened(), Said(text="c"), first_key="c", author="U")
     assert (there, late.thread, late.cause) == (opened, opened.thread, opened.seq)
 
@@ -237,7 +237,7 @@ async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> N
 async def test_followers_see_every_entry_once_and_in_order(journal: Journal) -> None:
     async def follow() -> list[int]:
         seen: list[int] = []
-        async for entries in journal.follow(0, limit=7):
+        async for entries in journal.follow_entries(0, limit=7):
             seen += [entry.seq for entry in entries]
             if len(seen) == 50:
                 break
@@ -254,26 +254,26 @@ async def test_a_base_class_means_all_kinds_that_derive_from_it(journal: Journal
     await note(journal, "b", event=NotedTwice())
     said, _ = await journal.append("t", Said(text="hello"), key="c")
     pressed, _ = await journal.append("t", Pressed(text="yes"), key="d")
-    assert [entry.key for entry in journal.of("t", Noted)] == ["a", "b"]
-    assert [entry.key for entry in journal.of("t", NotedTwice)] == ["b"]
-    assert keys(journal.of("t")) == ["a", "b", "c", "d"]
-    assert [entry.key for entry in journal.kind(Noted, Said)] == ["a", "b", "c"]
-    assert journal.pending(Input) == journal.inputs("t") == [said, pressed]
-    latest = journal.latest("t", Noted)
+    assert [entry.key for entry in journal.thread_entries("t", Noted)] == ["a", "b"]
+    assert [entry.key for entry in journal.thread_entries("t", NotedTwice)] == ["b"]
+    assert keys(journal.thread_entries("t")) == ["a", "b", "c", "d"]
+    assert [entry.key for entry in journal.entries_of_kind(Noted, Said)] == ["a", "b", "c"]
+    assert journal.pending_entries(Input) == journal.pending_inputs("t") == [said, pressed]
+    latest = journal.latest_of_kind("t", Noted)
     assert latest is not None
     assert latest.key == "b"
-    latest = journal.latest("t", Noted, before=latest.seq)
+    latest = journal.latest_of_kind("t", Noted, before=latest.seq)
     assert latest is not None
     assert latest.key == "a"
-    assert journal.latest("t", Opened) is None
+    assert journal.latest_of_kind("t", Opened) is None
 
 
 async def test_a_tree_is_a_thread_and_all_below_it(journal: Journal) -> None:
     for key, thread in enumerate(["a", "a.one", "ab", "a.one.deep", "a/", "a"]):
         await note(journal, f"{key}", thread, event=Said(text="") if key == 5 else None)
-    assert keys(journal.tree("a")) == ["0", "1", "3", "5"]
-    assert [entry.key for entry in journal.tree("a", Noted)] == ["0", "1", "3"]
-    assert [entry.key for entry in journal.tree("a", Noted, since=1)] == ["1", "3"]
+    assert keys(journal.tree_entries("a")) == ["0", "1", "3", "5"]
+    assert [entry.key for entry in journal.tree_entries("a", Noted)] == ["0", "1", "3"]
+    assert [entry.key for entry in journal.tree_entries("a", Noted, since=1)] == ["1", "3"]
 
 
 async def test_entries_of_a_kind_are_found_by_seq_and_by_time(journal: Journal, clock: FakeClock) -> None:
@@ -281,9 +281,9 @@ async def test_entries_of_a_kind_are_found_by_seq_and_by_time(journal: Journal, 
     await clock.advance(60)
     now = clock.now()
     await note(journal, "b")
-    assert [entry.key for entry in journal.kind(Noted, since=first)] == ["b"]
-    assert [entry.key for entry in journal.kind(Noted, at=now)] == ["b"]
-    assert journal.kind(Noted, at=now + 1) == []
+    assert [entry.key for entry in journal.entries_of_kind(Noted, since=first)] == ["b"]
+    assert [entry.key for entry in journal.entries_of_kind(Noted, at=now)] == ["b"]
+    assert journal.entries_of_kind(Noted, at=now + 1) == []
 
 
 async def test_threads_in_which_something_was_said_lately(journal: Journal, clock: FakeClock) -> None:
@@ -292,15 +292,17 @@ async def test_threads_in_which_something_was_said_lately(journal: Journal, cloc
         await journal.append(name, Said(text=name), key=f"{name}/said")
         await clock.advance(60)
     since = clock.now() - 60
-    found = await journal.apart(lambda reading: [*reading.lately(Opened, [Said], since)])
+    found = await journal.read_in_background(
+        lambda reading: [*reading.recently_active(Opened, [Said], since)]
+    )
     assert [(entry.thread, last) for entry, last in found] == [("late", since)]
 
 
 async def test_threads_wait_in_the_order_in_which_their_first_came(journal: Journal) -> None:
     for n, thread in enumerate(["b", "a", "b"]):
         await journal.append(thread, Said(text="hello"), key=f"{n}")
-    assert journal.waiting(Said) == ["b", "a"]
-    assert journal.waiting(Noted) == []
+    assert journal.threads_with_pending(Said) == ["b", "a"]
+    assert journal.threads_with_pending(Noted) == []
 
 
 async def test_the_first_entry_after_one_that_is_not_of_the_future(
@@ -309,13 +311,13 @@ async def test_the_first_entry_after_one_that_is_not_of_the_future(
     right = clock.now()
     clock.set_ahead(86_400.0)
     first, second = await note(journal, "a"), await note(journal, "b")
-    assert journal.first_after(first, right) is None
-    assert journal.first_after(first, clock.now()) == clock.now()
+    assert journal.first_time_after(first, right) is None
+    assert journal.first_time_after(first, clock.now()) == clock.now()
     clock.set_ahead(0)
     await note(journal, "c")
-    assert journal.first_after(first, right) == right
-    assert journal.first_after(second, right) == right
-    assert journal.first_after(second, right - 1) is None
+    assert journal.first_time_after(first, right) == right
+    assert journal.first_time_after(second, right) == right
+    assert journal.first_time_after(second, right - 1) is None
 
 
 def hold(path: Path, out: multiprocessing.Queue[str]) -> None:
@@ -378,4 +380,4 @@ async def test_an_event_that_cannot_be_written_says_what_to_do(journal: Journal)
 async def test_all_that_is_pending_is_told_where_no_kind_is_named(journal: Journal) -> None:
     said, _ = await journal.append("t", Said(text="hello"), key="said")
     await journal.append("t", Noted(), key="noted")
-    assert journal.pending() == journal.pending(thread="t") == [said]
+    assert journal.pending_entries() == journal.pending_entries(thread="t") == [said]

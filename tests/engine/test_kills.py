@@ -72,5 +72,5 @@ async def test_where_all_is_read_back_a_program_runs_once_more_after_each_step(t
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
         await say(journal, "go")
         async with Worker(journal, FakeClock(), Small(body), replays_always=True) as worker:
-            await worker.idle()
+            await worker.wait_until_idle()
     assert len(runs) == 3

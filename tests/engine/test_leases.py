@@ -57,8 +57,8 @@ async def test_a_turn_that_another_worker_has_ended_is_not_resumed(tmp_path: Pat
         await journal.append("ann", TurnBegan(execution="ann@1", inputs=(1,)), key="ann@1/began", cause=1)
         journal.others = [(TurnEnded(outcome="completed"), "ann@1/ended", [1, 2])]
         with pytest.raises(Fenced):
-            await turns(journal, ran).take("ann")
-        assert not journal.kind(TurnResumed)
+            await turns(journal, ran).take_turn("ann")
+        assert not journal.entries_of_kind(TurnResumed)
     assert ran == []
 
 
@@ -70,8 +70,8 @@ async def test_a_turn_is_not_begun_beside_that_of_another_worker(tmp_path: Path)
         await say(journal, "two")
         journal.others = [(TurnBegan(execution="ann@2", inputs=(2,)), "ann@2/began", [])]
         with pytest.raises(Fenced):
-            await turns(journal, ran).take("ann")
-        assert [entry.key for entry in journal.kind(TurnBegan)] == ["ann@2/began"]
+            await turns(journal, ran).take_turn("ann")
+        assert [entry.key for entry in journal.entries_of_kind(TurnBegan)] == ["ann@2/began"]
     assert ran == []
 
 

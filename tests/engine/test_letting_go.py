@@ -18,7 +18,7 @@ async def test_a_question_ends_when_what_it_is_for_has_ended(tmp_path: Path) -> 
     answers, clock = list[Entry[Any] | None](), FakeClock()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             await ctx.end_thread("no longer needed")
         elif said_to(ctx) == ["begin"]:
             child = await ctx.spawn("child", Said(text="go"))
@@ -26,9 +26,9 @@ async def test_a_question_ends_when_what_it_is_for_has_ended(tmp_path: Path) -> 
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "begin")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert not journal.busy_threads()
-        assert not journal.pending(Asked, Waiting)
+        assert not journal.pending_entries(Asked, Waiting)
     assert answers == [None]
 
 
@@ -38,7 +38,7 @@ async def test_all_that_goes_on_under_a_thread_is_stopped_whoever_began_it(tmp_p
     async def body(ctx: Context) -> None:
         if isinstance(ctx.execution.inputs[-1].event, Cancel):
             await ctx.end_thread(status="cancelled")
-        elif ctx.execution.parent:
+        elif ctx.execution.parent_thread:
             await ctx.sleep(86_400)
         elif said_to(ctx) == ["begin"]:
             await ctx.spawn("child", Said(text="go"))
@@ -50,10 +50,10 @@ async def test_all_that_goes_on_under_a_thread_is_stopped_whoever_began_it(tmp_p
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "begin")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "stop all")
-        await worker.idle()
-        [ended] = journal.kind(ThreadEnded)
-        assert not journal.pending(Asked, Spawned)
-        assert [wait.event.note for wait in journal.pending(Waiting)] == ["later"]
+        await worker.wait_until_idle()
+        [ended] = journal.entries_of_kind(ThreadEnded)
+        assert not journal.pending_entries(Asked, Spawned)
+        assert [wait.event.note for wait in journal.pending_entries(Waiting)] == ["later"]
     assert [child.event.thread for child in stopped] == [ended.thread] == ["ann.child"]

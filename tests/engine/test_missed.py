@@ -16,12 +16,12 @@ async def restarts(folder: Path, old: Body, new: Body) -> int:
     clock = FakeClock()
     async with working(folder, clock, old) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert journal.busy_threads()
     async with working(folder, clock, new) as (journal, worker):
         await pass_time(clock, worker, 5)
         assert not journal.busy_threads()
-        return len(journal.kind(Restarted))
+        return len(journal.entries_of_kind(Restarted))
 
 
 def fails(body: Body) -> Body:
@@ -48,7 +48,7 @@ async def test_a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_be
         async def send(inner: Context) -> None:
             await inner.run("send", notes(done, inner))
 
-        return lambda ctx: ctx.gather((ctx.within(name), send))
+        return lambda ctx: ctx.gather((ctx.child_context(name), send))
 
     assert await restarts(tmp_path, fails(sends("notify")), sends("inform")) == 1
     assert done == ["ann@2"], "what was sent is not sent again, but taken over"
@@ -64,10 +64,10 @@ async def test_a_branch_that_returns_early_is_found_out_before_the_trunk_goes_on
         return
 
     async def old(ctx: Context) -> None:
-        await ctx.gather((ctx.within("a"), thinks))
+        await ctx.gather((ctx.child_context("a"), thinks))
 
     async def new(ctx: Context) -> None:
-        await ctx.gather((ctx.within("a"), returns))
+        await ctx.gather((ctx.child_context("a"), returns))
         await ctx.run("send", notes(done, ctx))
 
     assert await restarts(tmp_path, fails(old), new) == 1
@@ -88,7 +88,7 @@ async def test_what_suspends_must_have_read_all_that_is_recorded(tmp_path: Path)
 async def test_a_step_may_come_before_one_of_which_only_parts_are_written(tmp_path: Path) -> None:
     async def old(ctx: Context) -> None:
         async def think() -> None:
-            await ctx.note(Result(value="no answer"), "tried")
+            await ctx.append_note(Result(value="no answer"), "tried")
             raise RuntimeError("it fails here")
 
         await ctx.run("think", think)

@@ -126,10 +126,10 @@ async def test_a_folded_table_that_is_wrong_is_made_anew(
     with changed(path) as db:
         db.execute(how.format(table))
     async with Journal(path, FakeClock(), KINDS) as journal:
-        assert [entry.seq for entry in journal.pending(*journal.kinds)] == [4, 5]
-        assert journal.holds("t", 5)
+        assert [entry.seq for entry in journal.pending_entries(*journal.kinds)] == [4, 5]
+        assert journal.holds_lease("t", 5)
         assert not verify(journal).violations
-        assert journal.well
+        assert journal.is_well
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert f"table {table} was not what its entries say" in caplog.text
 
@@ -139,14 +139,14 @@ async def test_a_damaged_entry_hides_no_other_one(path: Path, caplog: pytest.Log
         db.execute("update entry set body = cast(x'7bff7d' as text) where seq = 2")
         db.execute("update entry set kind = 'unheard-of' where seq = 3")
     async with Journal(path, FakeClock(), KINDS) as journal:
-        assert [entry.seq for entry in journal.since(0)] == [1, 4, 5]
-        assert [entry.seq for entry in journal.since(0, limit=2)] == [1, 4]
+        assert [entry.seq for entry in journal.entries_since(0)] == [1, 4, 5]
+        assert [entry.seq for entry in journal.entries_since(0, limit=2)] == [1, 4]
         assert "The entry 2 cannot be read (its body)." in journal.damage
-        assert journal.writable
-        assert not journal.well
+        assert journal.is_writable
+        assert not journal.is_well
         for seq, why in ((2, "its body"), (3, "its kind, unheard-of, is not known")):
             with pytest.raises(JournalDamaged, match=rf"The entry {seq} cannot be read \({why}\)"):
-                journal.at(seq)
+                journal.entry(seq)
         await journal.append("t", Said(text="go on"), key="more")
     assert [record.levelno for record in caplog.records if "cannot be read" in record.message] == [
         logging.CRITICAL
@@ -159,10 +159,10 @@ async def test_whoever_keeps_what_is_said_of_damage_holds_no_old_state_of_the_fi
     with changed(path) as db:
         db.execute("update entry set body = 'null' where seq = 2")
     async with Journal(path, FakeClock(), KINDS) as journal:
-        assert [entry.seq for entry in journal.since(0, limit=2)] == [1, 3]
+        assert [entry.seq for entry in journal.entries_since(0, limit=2)] == [1, 3]
         assert caplog.records[0].args, "with the error, and all that it passed through"
         said, _ = await journal.append("t", Said(text="go on"), key="more")
-        assert journal.last() == said.seq
+        assert journal.last_seq_of_all() == said.seq
 
 
 async def test_what_an_entry_closes_may_be_damaged_and_all_else_goes_on(path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_what_an_entry_closes_may_be_damaged_and_all_else_goes_on(path: Pa
         db.execute("update entry set closes = '[1, 2' where seq = 3")
     async with Journal(path, FakeClock(), KINDS) as journal:
         assert "malformed JSON" in journal.damage
-        assert [entry.seq for entry in journal.pending(*journal.kinds)] == [4, 5], "as it was folded"
+        assert [entry.seq for entry in journal.pending_entries(*journal.kinds)] == [4, 5], "as it was folded"
         await journal.append("t", Said(text="go on"), key="more")
 
 
@@ -185,9 +185,9 @@ async def test_a_file_that_is_damaged_is_no_file_that_is_busy(path: Path) -> Non
     async with Journal(path, FakeClock(), KINDS) as journal:
         assert "malformed" in journal.damage
         with pytest.raises(JournalDamaged, match="put a copy of the journal back"):
-            journal.since(0)
+            journal.entries_since(0)
         with pytest.raises(JournalDamaged):
-            journal.check()
+            journal.check_pages()
 
 
 async def test_an_entry_that_has_lost_its_key_is_asked_for_by_nobody(path: Path) -> None:
@@ -198,7 +198,7 @@ async def test_an_entry_that_has_lost_its_key_is_asked_for_by_nobody(path: Path)
         taken = Program().take(journal, [pressed])
         assert taken is not None
         assert taken.resumes is None, "it answers nothing"
-        assert journal.well
+        assert journal.is_well
 
 
 @SOAK

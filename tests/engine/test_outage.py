@@ -67,15 +67,15 @@ async def test_a_step_waits_until_what_it_needs_can_be_reached(tmp_path: Path) -
     program = calls(service, done)
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        [outage] = journal.pending(Outage)
+        await worker.wait_until_idle()
+        [outage] = journal.pending_entries(Outage)
         assert (outage.event.reason, outage.event.tries, outage.event.since) == ("unreachable", 0, 0)
         await pass_time(clock, worker, LONG)
-        [again] = journal.pending(Outage)
+        [again] = journal.pending_entries(Outage)
         assert (again.event.tries, again.event.since) == (1, outage.seq)
         service.down = False
         await pass_time(clock, worker, LONG)
-        assert not journal.pending(Outage)
+        assert not journal.pending_entries(Outage)
         assert not journal.busy_threads()
     assert (done, program.told, service.tries) == (["ok"], ["down"], 3)
 
@@ -87,21 +87,23 @@ async def test_all_contexts_of_an_execution_sleep_on_one_wait(tmp_path: Path) ->
         async def one(inner: Context) -> object:
             return await inner.run("call", service.call)
 
-        await ctx.gather(*((ctx.about(n), one) for n in range(30)))
+        await ctx.gather(*((ctx.context_about(n), one) for n in range(30)))
 
     program = Patient(body)
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
-        assert len(journal.pending(Outage)) == 1
+        await worker.wait_until_idle()
+        assert len(journal.pending_entries(Outage)) == 1
         tried = service.tries
         await pass_time(clock, worker, LONG)
         assert service.tries == tried + 1, "one probes for all"
         service.down = False
-        worker.succeeded()
-        await worker.idle()
-        assert len(journal.of("ann", Result)) == 31, "it is over for all, though its time has not come"
-        assert len(journal.of("ann", OutageEnded)) == 1
+        worker.note_success()
+        await worker.wait_until_idle()
+        assert len(journal.thread_entries("ann", Result)) == 31, (
+            "it is over for all, though its time has not come"
+        )
+        assert len(journal.thread_entries("ann", OutageEnded)) == 1
     assert program.told == ["down"]
 
 
@@ -110,8 +112,8 @@ async def test_not_all_try_again_at_the_same_moment(tmp_path: Path) -> None:
     async with working(tmp_path, clock, calls(Service(), [])) as (journal, worker):
         for n in range(5):
             await say(journal, "go", f"t{n}")
-        await worker.idle()
-        waits = {outage.event.due - clock.now() for outage in journal.pending(Outage)}
+        await worker.wait_until_idle()
+        waits = {outage.event.due - clock.now() for outage in journal.pending_entries(Outage)}
     assert len(waits) == 5
     assert all(PATIENCE <= wait <= LONG for wait in waits)
 
@@ -126,14 +128,14 @@ async def test_it_ends_when_another_execution_reaches_the_same(tmp_path: Path) -
 
     async with working(tmp_path, clock, Patient(body)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         service.down = False
         await say(journal, "disk", "bob")
-        await worker.idle()
-        assert journal.pending(Outage), "another subject tells nothing of this one"
+        await worker.wait_until_idle()
+        assert journal.pending_entries(Outage), "another subject tells nothing of this one"
         await say(journal, "again", "bob")
-        await worker.idle()
-        assert not journal.pending(Outage)
+        await worker.wait_until_idle()
+        assert not journal.pending_entries(Outage)
     assert done == ["ok", "ok", "ok"]
 
 
@@ -141,12 +143,12 @@ async def test_a_try_before_its_time_that_fails_is_followed_by_a_whole_wait(tmp_
     service, clock = Service(), FakeClock()
     async with working(tmp_path, clock, calls(service, [])) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         for _ in range(3):
-            worker.succeeded()
-            await worker.idle()
+            worker.note_success()
+            await worker.wait_until_idle()
         assert service.tries == 2
-        assert len(journal.of("ann", Outage)) == 1
+        assert len(journal.thread_entries("ann", Outage)) == 1
 
 
 async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: Path) -> None:
@@ -154,14 +156,14 @@ async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: P
     async with working(tmp_path, clock, calls(service, done)) as (journal, worker):
         for n in range(20):
             await say(journal, "go", f"t{n}")
-        await worker.idle()
+        await worker.wait_until_idle()
         tried = service.tries
-        worker.succeeded()
-        await worker.idle()
+        worker.note_success()
+        await worker.wait_until_idle()
         assert service.tries == tried + FEW
         service.down = False
-        worker.succeeded()
-        await worker.idle()
+        worker.note_success()
+        await worker.wait_until_idle()
         assert len(done) == 20 - FEW, "those whose early try failed wait for their time"
         await pass_time(clock, worker, LONG)
         assert len(done) == 20
@@ -177,7 +179,7 @@ def listens(service: Service, asked: list[list[str]]) -> Body:
         while answer is None or isinstance(answer.event, Received):
             answer = await ctx.step("answer", said_to(ctx), call, Result, interruptible=True)
             if isinstance(answer.event, Received):
-                ctx.accept(ctx.execution.received(answer.event.inputs))
+                ctx.accept(ctx.execution.mark_received(answer.event.inputs))
 
     return body
 
@@ -186,18 +188,18 @@ async def test_a_message_is_accepted_while_it_waits_and_it_is_tried_at_once(tmp_
     service, asked, clock = Service(), list[list[str]](), FakeClock()
     async with working(tmp_path, clock, Patient(listens(service, asked))) as (journal, worker):
         await say(journal, "one")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "two")
         worker.wake("ann")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert asked == [["one"], ["one", "two"]]
     async with working(tmp_path, clock, Patient(listens(service, asked))) as (journal, worker):
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "three")
         service.down = False
-        await worker.idle()
+        await worker.wait_until_idle()
         assert asked[2:] == [["one", "two"], ["one", "two", "three"]], "a life begins with a probe"
-        assert len(journal.of("ann", Outage)) == 1
+        assert len(journal.thread_entries("ann", Outage)) == 1
         assert not journal.busy_threads()
 
 
@@ -220,7 +222,7 @@ async def test_that_it_waits_is_told_before_what_is_said_meanwhile_is_heard(tmp_
     program = Speechless(listens(service, asked), asked)
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "one")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "two")
         service.down = False
         await pass_time(clock, worker, 10)
@@ -236,15 +238,15 @@ async def test_a_message_that_cannot_be_accepted_ends_the_wait_once(tmp_path: Pa
         async def one(inner: Context) -> object:
             return await inner.run("call", service.call)
 
-        await ctx.gather((ctx.within("a"), one))
+        await ctx.gather((ctx.child_context("a"), one))
 
     async with working(tmp_path, clock, Patient(body)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "and?")
         for _ in range(3):
             worker.wake("ann")
-            await worker.idle()
+            await worker.wait_until_idle()
         assert service.tries == 2
 
 
@@ -260,9 +262,9 @@ async def test_a_stop_ends_it(tmp_path: Path) -> None:
 
     async with working(tmp_path, clock, Patient(body)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await journal.append("ann", Cancel(), key="stop:1", author="ann")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert ends == ["cancel"]
         assert service.tries == 2
         assert not journal.busy_threads()
@@ -280,11 +282,11 @@ async def test_what_was_given_up_is_not_tried_again(tmp_path: Path) -> None:
 
     async with working(tmp_path, clock, Patient(body, tries=2)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         for _ in range(3):
             await pass_time(clock, worker, LONG)
-        assert [entry.event.reason for entry in journal.of("ann", GivenUp)] == ["unreachable"]
-        assert [entry.event.gave_up for entry in journal.of("ann", OutageEnded)] == [True]
+        assert [entry.event.reason for entry in journal.thread_entries("ann", GivenUp)] == ["unreachable"]
+        assert [entry.event.gave_up for entry in journal.thread_entries("ann", OutageEnded)] == [True]
         assert not journal.busy_threads()
     assert service.tries == 3
     assert told == ["unreachable", "unreachable"], "the second time it is read back"
@@ -300,13 +302,13 @@ async def test_contexts_that_slept_together_are_given_up_together(tmp_path: Path
             except Unavailable:
                 return "given up"
 
-        assert await ctx.gather(*((ctx.about(n), one) for n in range(5))) == ["given up"] * 5
+        assert await ctx.gather(*((ctx.context_about(n), one) for n in range(5))) == ["given up"] * 5
 
     async with working(tmp_path, clock, Patient(body, tries=1)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, LONG)
-        assert len(journal.of("ann", Outage)) == 1
+        assert len(journal.thread_entries("ann", Outage)) == 1
         assert not journal.busy_threads()
 
 
@@ -314,9 +316,9 @@ async def test_what_nobody_handles_ends_the_turn_at_once(tmp_path: Path) -> None
     clock = FakeClock()
     async with working(tmp_path, clock, Patient(calls(Service(), [])._body, tries=0)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert not journal.busy_threads()
-        assert not journal.of("ann", Outage)
+        assert not journal.thread_entries("ann", Outage)
 
 
 async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> None:
@@ -324,10 +326,10 @@ async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> N
     program = calls(service, [])
     for _ in range(3):
         async with working(tmp_path, clock, program) as (journal, worker):
-            if not journal.of("ann", Said):
+            if not journal.thread_entries("ann", Said):
                 await say(journal, "go")
-            await worker.idle()
-            assert len(journal.of("ann", Outage)) == 1
+            await worker.wait_until_idle()
+            assert len(journal.thread_entries("ann", Outage)) == 1
     assert (program.told, service.tries) == (["down"], 3)
 
 
@@ -336,13 +338,13 @@ async def test_a_wait_after_the_first_one_is_not_told_in_another_life(tmp_path: 
     program = calls(service, [])
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, LONG)
-        assert len(journal.of("ann", Outage)) == 2
+        assert len(journal.thread_entries("ann", Outage)) == 2
     async with working(tmp_path, clock, program) as (journal, worker):
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, LONG)
-        assert len(journal.of("ann", Outage)) > 2, "it lasts"
+        assert len(journal.thread_entries("ann", Outage)) > 2, "it lasts"
     assert program.told == ["down"]
 
 
@@ -359,7 +361,7 @@ async def test_an_execution_that_was_killed_while_it_waited_may_wait_again_in_a_
     program = Patient(body)
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
     async with working(tmp_path, clock, program) as (journal, worker):
         await pass_time(clock, worker, LONG)
         service.down = False
@@ -367,7 +369,7 @@ async def test_an_execution_that_was_killed_while_it_waited_may_wait_again_in_a_
         assert done == ["ok"]
         service.down = True
         await pass_time(clock, worker, 600)
-        assert journal.pending(Outage)
+        assert journal.pending_entries(Outage)
         service.down = False
         await pass_time(clock, worker, LONG)
         assert not journal.busy_threads()

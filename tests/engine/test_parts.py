@@ -20,7 +20,7 @@ async def _answered(_asked: Entry[Asked], given: Entry[Input]) -> Answered:
 async def question(ctx: Context) -> None:
     async def first(key: str) -> Asked:
         said = part(key, "say")
-        if ctx.read(said) is None:
+        if ctx.read_back(said) is None:
             await ctx.execution.append(Result(value="which one?"), said)
         return Asked()
 
@@ -32,7 +32,7 @@ def listens(heard: list[list[str]], *, fails: int = 0) -> Body:
 
     async def body(ctx: Context) -> None:
         async def call() -> str:
-            await ctx.note(Result(value="no answer"), "tried")
+            await ctx.append_note(Result(value="no answer"), "tried")
             lives.append(1)
             if len(lives) <= fails:
                 raise RuntimeError("the first attempts fail here")
@@ -50,16 +50,16 @@ async def test_what_came_is_heard_after_an_answer(tmp_path: Path) -> None:
     heard, clock = list[list[str]](), FakeClock()
     async with working(tmp_path, clock, listens(heard, fails=1)) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await clock.advance(5)
-        await worker.idle()
+        await worker.wait_until_idle()
     async with working(tmp_path, clock, listens(heard)) as (journal, worker):
-        [asked] = journal.pending(Asked)
+        [asked] = journal.pending_entries(Asked)
         await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
         await say(journal, "and one more thing")
-        await worker.idle()
-        assert not journal.kind(Restarted)
-        assert [entry.event.value for entry in journal.kind(Result)].count("which one?") == 1
+        await worker.wait_until_idle()
+        assert not journal.entries_of_kind(Restarted)
+        assert [entry.event.value for entry in journal.entries_of_kind(Result)].count("which one?") == 1
     assert heard == [["go", "and one more thing"]]
 
 
@@ -67,7 +67,7 @@ async def test_a_part_of_a_step_that_nobody_comes_to_is_missed(tmp_path: Path) -
     clock = FakeClock()
 
     async def half(ctx: Context) -> None:
-        await ctx.execution.append(Result(value="half said"), part(ctx.key("ask"), "say"))
+        await ctx.execution.append(Result(value="half said"), part(ctx.next_key("ask"), "say"))
         raise RuntimeError("it fails here")
 
     async def nothing(_ctx: Context) -> None:
@@ -75,8 +75,8 @@ async def test_a_part_of_a_step_that_nobody_comes_to_is_missed(tmp_path: Path) -
 
     async with working(tmp_path, clock, half) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
     async with working(tmp_path, clock, nothing) as (journal, worker):
         await clock.advance(5)
-        await worker.idle()
-        assert len(journal.kind(Restarted)) == 1
+        await worker.wait_until_idle()
+        assert len(journal.entries_of_kind(Restarted)) == 1

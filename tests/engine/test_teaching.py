@@ -31,9 +31,9 @@ async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None
     clock = FakeClock()
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "roll the dice")
-        await worker.idle()
+        await worker.wait_until_idle()
         await clock.advance(5)  # a turn that failed rests for a while, and holds nothing meanwhile
-        await worker.idle()
+        await worker.wait_until_idle()
     assert (rolled, lives) == ([4], [4, 4])
 
 
@@ -49,12 +49,12 @@ async def test_a_question_waits_for_days_and_holds_nothing(tmp_path: Path) -> No
     clock = FakeClock()
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "I am thirsty")
-        await worker.idle()
+        await worker.wait_until_idle()
     await clock.advance(86_400)
     async with working(tmp_path, clock, body) as (journal, worker):  # another life of the program
-        [asked] = journal.pending(Asked)
+        [asked] = journal.pending_entries(Asked)
         await journal.append("ann", Pressed(text="tea", answers=asked.key), key="press:1", author="ann")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert answers == ["tea"]
 
 
@@ -69,12 +69,12 @@ async def test_a_sleep_ends_when_its_time_has_come(tmp_path: Path) -> None:
     began = clock.now()
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "wake me in ten minutes")
-        await worker.idle()
+        await worker.wait_until_idle()
         await clock.advance(599)
-        await worker.idle()
+        await worker.wait_until_idle()
         assert woken == []
         await clock.advance(1)
-        await worker.idle()
+        await worker.wait_until_idle()
     assert woken == [began + 600]
 
 
@@ -91,7 +91,7 @@ async def test_what_came_meanwhile_can_be_received_and_answered_too(tmp_path: Pa
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "tea, please")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert heard == [["tea, please", "and with milk"]]
 
 
@@ -99,7 +99,7 @@ async def test_children_work_beside_each_other_and_are_joined(tmp_path: Path) ->
     sums = list[list[int]]()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             number = int(ctx.execution.thread.rpartition(".")[2].removeprefix("n"))
             await ctx.end_thread(number * number)
             return
@@ -108,7 +108,7 @@ async def test_children_work_beside_each_other_and_are_joined(tmp_path: Path) ->
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "the squares, please")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert sums == [[4, 9]]
 
 
@@ -122,7 +122,7 @@ async def test_a_stop_is_taken_with_all_that_waits(tmp_path: Path) -> None:
         await say(journal, "one thing")
         await journal.append("ann", Cancel(), key="stop:1", author="ann")
         async with Worker(journal, FakeClock(), Small(body)) as worker:
-            await worker.idle()
+            await worker.wait_until_idle()
     assert took == [["said", "cancel"]]
 
 
@@ -134,7 +134,7 @@ async def test_a_program_that_always_fails_is_given_up(tmp_path: Path) -> None:
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "poison")
         for _ in range(6):
-            await worker.idle()
+            await worker.wait_until_idle()
             await pass_time(clock, worker, 40)
         assert journal.busy_threads() == []
 
@@ -149,8 +149,8 @@ async def test_what_a_step_returns_can_be_an_event_of_its_own(tmp_path: Path) ->
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "toss a coin")
-        await worker.idle()
-        assert [entry.event.value for entry in journal.kind(Result)] == ["heads"]
+        await worker.wait_until_idle()
+        assert [entry.event.value for entry in journal.entries_of_kind(Result)] == ["heads"]
 
 
 async def test_of_an_effect_that_a_crash_cut_off_nobody_knows_whether_it_was_done(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_of_an_effect_that_a_crash_cut_off_nobody_knows_whether_it_was_don
     clock = FakeClock()
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "pay the bill")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 5)
     assert outcomes == [True], "it is not done again"
 
@@ -179,12 +179,12 @@ async def test_what_runs_in_parallel_has_contexts_of_its_own(tmp_path: Path) -> 
         async def weight(path: str) -> int:
             return len(path)
 
-        await ctx.gather((ctx.within("left"), weigh), (ctx.within("right"), weigh))
+        await ctx.gather((ctx.child_context("left"), weigh), (ctx.child_context("right"), weigh))
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "weigh them")
-        await worker.idle()
-        keys = {entry.key.partition("/")[2] for entry in journal.kind(Result)}
+        await worker.wait_until_idle()
+        keys = {entry.key.partition("/")[2] for entry in journal.entries_of_kind(Result)}
     assert keys == {"left#1/weigh#1", "right#1/weigh#1"}
 
 
@@ -199,14 +199,14 @@ async def test_what_has_no_order_is_named_by_its_content(tmp_path: Path) -> None
             return word.upper()
 
         for word in words:
-            await ctx.about(word).run("look up", partial(look_up, word))
+            await ctx.context_about(word).run("look up", partial(look_up, word))
         if len(asked) == 2 and words == ["a", "b"]:
             raise RuntimeError("fails, and comes back in another order")
 
     clock = FakeClock()
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "look them up")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 5)
     assert asked == ["a", "b"]
 
@@ -222,7 +222,7 @@ async def test_threads_write_to_each_other(tmp_path: Path) -> None:
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "write to bob")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert heard == ["hello from ann"]
 
 
@@ -238,7 +238,7 @@ async def test_a_watch_does_not_suspend_and_becomes_an_input(tmp_path: Path) -> 
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "remind me")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
     assert notes == ["the tea is ready"]
 
@@ -251,9 +251,9 @@ async def test_a_question_may_have_a_deadline(tmp_path: Path) -> None:
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "ask around")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert not journal.pending(Asked)
+        assert not journal.pending_entries(Asked)
     assert answers == [None]
 
 
@@ -267,12 +267,12 @@ async def test_a_wait_can_be_for_an_entry_that_matches(tmp_path: Path) -> None:
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "wait for bob")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "not yet", thread="bob")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert went_on == []
         await say(journal, "ready", thread="bob")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert went_on == [True]
 
 
@@ -284,7 +284,7 @@ async def test_a_join_may_go_on_without_a_child_that_is_missing(tmp_path: Path) 
             await ctx.end_thread(status="cancelled")
         elif ctx.execution.thread.endswith("slow"):
             await ctx.sleep(86_400)
-        elif ctx.execution.parent:
+        elif ctx.execution.parent_thread:
             await ctx.end_thread("here I am")
         else:
             children = [await ctx.spawn(label, Said(text="go")) for label in ("quick", "slow")]
@@ -293,9 +293,9 @@ async def test_a_join_may_go_on_without_a_child_that_is_missing(tmp_path: Path) 
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "begin")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        ends = {entry.thread: entry.event.status for entry in journal.kind(ThreadEnded)}
+        ends = {entry.thread: entry.event.status for entry in journal.entries_of_kind(ThreadEnded)}
     assert came == ["completed", "missing"]
     assert ends == {"ann.quick": "completed", "ann.slow": "cancelled"}
 
@@ -314,8 +314,8 @@ async def test_what_cannot_be_reached_is_waited_for_in_the_turn(tmp_path: Path) 
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "look it up")
-        await worker.idle()
-        assert len(journal.pending(Outage)) == 1
+        await worker.wait_until_idle()
+        assert len(journal.pending_entries(Outage)) == 1
         await pass_time(clock, worker, 500)
         assert not journal.busy_threads()
     assert len(tries) == 3
@@ -332,18 +332,18 @@ async def test_code_that_no_longer_fits_begins_again_with_its_log(tmp_path: Path
         await ctx.ask("shall I", Asked())
 
     async def new(ctx: Context) -> None:
-        logs.append([entry.key.rpartition("/")[2] for entry in ctx.execution.log])
+        logs.append([entry.key.rpartition("/")[2] for entry in ctx.execution.restart_log])
         await ctx.run("outline", work)
         await ctx.ask("shall I", Asked())
 
     async with working(tmp_path, clock, old) as (journal, worker):
         await say(journal, "write a letter")
-        await worker.idle()
-        [asked] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        [asked] = journal.pending_entries(Asked)
     async with working(tmp_path, clock, new) as (journal, worker):
         await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
-        await worker.idle()
-        assert not journal.pending(Asked), "the answer to the same question counts"
+        await worker.wait_until_idle()
+        assert not journal.pending_entries(Asked), "the answer to the same question counts"
     assert logs == [[], ["draft#1", "shall I#1"]]
 
 
@@ -354,8 +354,8 @@ async def test_an_event_can_be_recorded_as_it_is(tmp_path: Path) -> None:
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "think")
-        await worker.idle()
-        found = [(entry.key, entry.event.value) for entry in journal.kind(Result)]
+        await worker.wait_until_idle()
+        found = [(entry.key, entry.event.value) for entry in journal.entries_of_kind(Result)]
     assert found == [("ann@2/result#1", "a thought"), ("ann@2/result#2", "another one")]
 
 
@@ -369,12 +369,12 @@ async def test_messages_that_wait_are_taken_together_and_answers_first(tmp_path:
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "one")
-        await worker.idle()
-        [asked] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        [asked] = journal.pending_entries(Asked)
     async with Journal(tmp_path / "journal.db", clock, [Said, Pressed]) as journal:
         await say(journal, "two")
         await say(journal, "three")
         await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
         async with Worker(journal, clock, Small(body)) as worker:
-            await worker.idle()
+            await worker.wait_until_idle()
     assert took == [["said"], ["said", "pressed"], ["said", "said"]]

@@ -40,7 +40,7 @@ class Refusing(Writer):
 
 
 def keys(journal: Journal) -> list[str]:
-    return [entry.key.partition("/")[2] for entry in journal.of("ann", Event)[1:]]
+    return [entry.key.partition("/")[2] for entry in journal.thread_entries("ann", Event)[1:]]
 
 
 async def find() -> Outcome:
@@ -66,7 +66,7 @@ async def test_what_the_world_may_see_waits_for_what_came_before(tmp_path: Path)
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
     assert known == [["began"], ["began", "look#1", "look#1!done", "told#1"]]
 
 
@@ -75,13 +75,13 @@ async def test_what_follows_on_something_that_could_not_be_written_is_not_writte
 ) -> None:
     Refusing.times = 1
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said], Refusing) as journal:
-        first = journal.submit(journal.draft("ann", Intent(name="look"), key="ann@1/look#1"))
-        done = journal.draft("ann", Outcome(), key="ann@1/look#1!done")
+        first = journal.submit(journal.make_draft("ann", Intent(name="look"), key="ann@1/look#1"))
+        done = journal.make_draft("ann", Outcome(), key="ann@1/look#1!done")
         second = journal.submit(done, after="ann@1/look#1", receipt_of="ann@1/look#1")
-        third = journal.submit(journal.draft("ann", Result(), key="told"), after="ann@1/look#1!done")
+        third = journal.submit(journal.make_draft("ann", Result(), key="told"), after="ann@1/look#1!done")
         found = await asyncio.gather(first, second, third, return_exceptions=True)
         assert [type(one) for one in found] == [JournalError] * 3
-        assert journal.last() == 0
+        assert journal.last_seq_of_all() == 0
 
 
 async def test_what_was_paid_for_meanwhile_is_not_paid_again(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_what_was_paid_for_meanwhile_is_not_paid_again(tmp_path: Path) -> 
             await clock.advance(1.0)
         await until(lambda: "ended" in keys(journal))
         assert keys(journal) == ["began", "look#1", "look#1!done", "call#1", "ended"]
-        [intent, done] = [entry for entry in journal.of("ann", Event) if "look" in entry.key]
+        [intent, done] = [entry for entry in journal.thread_entries("ann", Event) if "look" in entry.key]
         assert (done.cause, done.closes) == (intent.seq, (intent.seq,))
     assert paid == ["call"]
 
@@ -121,7 +121,7 @@ async def heard_after(path: Path, bring: Callable[[Journal], Awaitable[None]]) -
 
     async with working(path, FakeClock(), body) as (journal, worker):
         await say(journal, "go")
-        await until(lambda: journal.pending(Said))
+        await until(lambda: journal.pending_entries(Said))
         worker.wake("ann")
         await until(lambda: heard)
     return heard[:1]
@@ -133,10 +133,10 @@ async def test_what_arrives_is_heard_and_again_as_long_as_it_waits(tmp_path: Pat
 
 async def test_it_is_heard_though_whoever_brought_it_is_gone(tmp_path: Path) -> None:
     async def bring(journal: Journal) -> None:
-        before = journal.arrived("ann")
+        before = journal.arrival_counter("ann")
         bringing = asyncio.create_task(say(journal, "more"))
         await asyncio.sleep(0)
         bringing.cancel()
-        await until(lambda: journal.arrived("ann") != before)
+        await until(lambda: journal.arrival_counter("ann") != before)
 
     assert await heard_after(tmp_path, bring) == ["more"]

@@ -65,10 +65,12 @@ class Life:
             async def deeper(inner: Context) -> str:
                 return str(await inner.run("deeper", lambda: self._do("deeper"), asks=words))
 
-            await context.gather((context.about("more", words), deeper))
+            await context.gather((context.context_about("more", words), deeper))
             return str(await context.run("call", lambda: self._do("called"), asks=words))
 
-        told = await ctx.gather((ctx.about("call", words), sub), (ctx.about("other", words), sub))
+        told = await ctx.gather(
+            (ctx.context_about("call", words), sub), (ctx.context_about("other", words), sub)
+        )
         await ctx.effect(Intent(name="post"), lambda: self._post(words), Outcome(unknown=True))
         await ctx.record(Result(value=len(words)), "kept")
         await ctx.sleep(60)
@@ -85,7 +87,7 @@ class Life:
 
 async def wake(clock: FakeClock, worker: Worker) -> None:
     await clock.advance(61)
-    await worker.idle()
+    await worker.wait_until_idle()
 
 
 async def forget(journal: Journal, seqs: list[int]) -> None:
@@ -97,23 +99,23 @@ async def test_no_hash_of_what_was_said_is_left_in_any_file(tmp_path: Path) -> N
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, "something else", "bob")
         await say(journal, SECRET)
-        await worker.idle()
+        await worker.wait_until_idle()
         before = hashes_in(tmp_path)
         made = guesses(("call", SECRET), ("other", SECRET), ("more", SECRET))
         assert made <= before
         anns, bobs = (
-            {entry.event.fingerprint.encode() for entry in journal.of(thread, StepEvent)}
+            {entry.event.fingerprint.encode() for entry in journal.thread_entries(thread, StepEvent)}
             for thread in ("ann", "bob")
         )
         anns -= bobs  # what both asked is made of nobody's words
         assert len(anns) > 3
-        [said] = journal.of("ann", Said)
-        [digest] = [digest for row, digest in journal.rows_and_digests() if row[0] == said.seq]
+        [said] = journal.thread_entries("ann", Said)
+        [digest] = [digest for row, digest in journal.all_rows_with_digests() if row[0] == said.seq]
         assert isinstance(digest, bytes)
         await forget(journal, [said.seq])
         assert left(tmp_path, anns | made | {digest}) == set()
-        assert {one.event.fingerprint for one in journal.of("ann", Result)} == {UNHASHED}
-        assert UNHASHED not in {one.event.fingerprint for one in journal.of("bob", Result)}
+        assert {one.event.fingerprint for one in journal.thread_entries("ann", Result)} == {UNHASHED}
+        assert UNHASHED not in {one.event.fingerprint for one in journal.thread_entries("bob", Result)}
         assert verify(journal).violations == []
 
 
@@ -121,15 +123,15 @@ async def test_such_steps_are_read_back_without_comparison(tmp_path: Path) -> No
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
+        await worker.wait_until_idle()
         done = list(life.done)
-        [said] = journal.of("ann", Said)
+        [said] = journal.thread_entries("ann", Said)
         await forget(journal, [said.seq])
     async with working(tmp_path, clock, life.body) as (journal, worker):  # another life of the program
         await wake(clock, worker)
-        assert not journal.kind(Restarted)
-        assert not journal.kind(AttemptFailed)
-        assert [one.event.outcome for one in journal.kind(TurnEnded)] == ["suspended", "completed"]
+        assert not journal.entries_of_kind(Restarted)
+        assert not journal.entries_of_kind(AttemptFailed)
+        assert [one.event.outcome for one in journal.entries_of_kind(TurnEnded)] == ["suspended", "completed"]
     assert life.done[: len(done)] == done
     assert "heard" not in life.done[len(done) :]
     assert "post" not in life.done[len(done) :], "what the world sees is not done again"
@@ -141,8 +143,8 @@ async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tm
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
         await say(journal, "something else", "bob")
-        await worker.idle()
-        [said] = journal.of("bob", Said)
+        await worker.wait_until_idle()
+        [said] = journal.thread_entries("bob", Said)
         await forget(journal, [said.seq])
 
     async def other(ctx: Context) -> None:
@@ -150,7 +152,7 @@ async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tm
 
     async with working(tmp_path, clock, other) as (journal, worker):
         await wake(clock, worker)
-        [why] = [entry.event.why for entry in journal.of("ann", Restarted)]
+        [why] = [entry.event.why for entry in journal.thread_entries("ann", Restarted)]
         assert "asks for something else" in why
 
 
@@ -158,12 +160,12 @@ async def test_a_copy_of_the_same_hash_goes_with_it(tmp_path: Path) -> None:
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
-        [intent], [outcome] = journal.kind(Intent), journal.kind(Outcome)
+        await worker.wait_until_idle()
+        [intent], [outcome] = journal.entries_of_kind(Intent), journal.entries_of_kind(Outcome)
         assert intent.event.fingerprint == outcome.event.fingerprint
         await forget(journal, [intent.seq])
         assert left(tmp_path, {intent.event.fingerprint.encode()}) == set()
-        assert journal.at(outcome.seq).event == replace(outcome.event, fingerprint=UNHASHED)
+        assert journal.entry(outcome.seq).event == replace(outcome.event, fingerprint=UNHASHED)
 
 
 async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path: Path) -> None:
@@ -182,20 +184,20 @@ async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path
     clock = FakeClock()
     async with working(tmp_path, clock, asking("delete X")) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
-        [old] = journal.kind(Asked)
+        await worker.wait_until_idle()
+        [old] = journal.entries_of_kind(Asked)
     async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):  # other code
         await press(journal, 1, old.key)
-        await worker.idle()
-        [new] = journal.pending(Asked)
+        await worker.wait_until_idle()
+        [new] = journal.pending_entries(Asked)
         assert (journal.is_pending(old.seq), new.event.execution) == (False, old.event.execution)
-        await forget(journal, [entry.seq for entry in journal.of("ann", Said)])
-        assert [entry.event.fingerprint for entry in journal.kind(Asked)] == [UNHASHED] * 2
+        await forget(journal, [entry.seq for entry in journal.thread_entries("ann", Said)])
+        assert [entry.event.fingerprint for entry in journal.entries_of_kind(Asked)] == [UNHASHED] * 2
         await press(journal, 2, old.key)
-        await worker.idle()
+        await worker.wait_until_idle()
         assert answers == []
         await press(journal, 3, new.key)
-        await worker.idle()
+        await worker.wait_until_idle()
         assert len(answers) == 1
 
 
@@ -203,8 +205,8 @@ async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
-        [said] = journal.of("ann", Said)
+        await worker.wait_until_idle()
+        [said] = journal.thread_entries("ann", Said)
         await forget(journal, [said.seq])
 
     async def first_something_else(ctx: Context) -> None:
@@ -213,8 +215,8 @@ async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_
 
     async with working(tmp_path, clock, first_something_else) as (journal, worker):
         await wake(clock, worker)
-        assert journal.kind(Restarted)
-        assert {entry.event.taken_from for entry in journal.kind(Outcome, Result)} == {""}
+        assert journal.entries_of_kind(Restarted)
+        assert {entry.event.taken_from for entry in journal.entries_of_kind(Outcome, Result)} == {""}
 
 
 @pytest.mark.parametrize("older", [False, True], ids=["", "older"])
@@ -223,10 +225,10 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
+        await worker.wait_until_idle()
         hashes = hashes_in(tmp_path)
-        [said] = journal.of("ann", Said)
-        kept = {one.seq: one.event for one in journal.kind(TurnEnded)}
+        [said] = journal.thread_entries("ann", Said)
+        kept = {one.seq: one.event for one in journal.entries_of_kind(TurnEnded)}
     Frail.left = at
     killed = False
     async with Journal(tmp_path / "journal.db", clock, [Said, Pressed], Frail) as journal:
@@ -241,7 +243,7 @@ async def test_a_kill_at_any_boundary_leaves_none(tmp_path: Path, at: int, older
     async with working(copy, clock, life.body) as (journal, worker):
         steps = {one for one in hashes if len(one) in (12, 16) and one.isalnum()}
         assert left(copy, steps) == set()
-        assert {one.seq: one.event for one in journal.kind(TurnEnded)} == kept
+        assert {one.seq: one.event for one in journal.entries_of_kind(TurnEnded)} == kept
         await wake(clock, worker)
         assert life.ended == [("heard", ["called", "called"])]
 
@@ -258,9 +260,9 @@ async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> 
                     for name in names:
                         await inner.run(name, calls, asks=words)
 
-                await context.gather((context.about("more", words), deeper))
+                await context.gather((context.context_about("more", words), deeper))
 
-            await ctx.gather((ctx.about("call", words), fails))
+            await ctx.gather((ctx.context_about("call", words), fails))
             await ctx.sleep(60)
 
         return body
@@ -272,19 +274,19 @@ async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> 
     clock = FakeClock()
     async with working(tmp_path, clock, asking("first", "second")) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
+        await worker.wait_until_idle()
         await clock.advance(5)
-        await worker.idle()
+        await worker.wait_until_idle()
     async with working(tmp_path, clock, asking("second")) as (journal, worker):  # other code
         await wake(clock, worker)
-        [failed], [again] = journal.kind(AttemptFailed), journal.kind(Restarted)
+        [failed], [again] = journal.entries_of_kind(AttemptFailed), journal.entries_of_kind(Restarted)
         made = guesses(("call", SECRET), ("more", SECRET))
         for told in (failed.event.at, again.event.why):
             assert all(one.decode() in told for one in made)
-        await forget(journal, [entry.seq for entry in journal.of("ann", Said)])
+        await forget(journal, [entry.seq for entry in journal.thread_entries("ann", Said)])
         assert left(tmp_path, made) == set()
-        assert ":forgotten-" in journal.kind(AttemptFailed)[0].event.at
-        assert ":forgotten-" in journal.kind(Restarted)[0].event.why
+        assert ":forgotten-" in journal.entries_of_kind(AttemptFailed)[0].event.at
+        assert ":forgotten-" in journal.entries_of_kind(Restarted)[0].event.why
 
 
 DAMAGED = {
@@ -301,29 +303,29 @@ async def test_damage_in_the_same_execution_keeps_nothing_from_being_forgotten(
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
+        await worker.wait_until_idle()
         before = hashes_in(tmp_path)
-        [said] = journal.of("ann", Said)
-        [began] = journal.of("ann", TurnBegan)
-        first, *_ = journal.of("ann", Result)
+        [said] = journal.thread_entries("ann", Said)
+        [began] = journal.thread_entries("ann", TurnBegan)
+        first, *_ = journal.thread_entries("ann", Result)
     with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
         db.execute(f"update entry set body = {DAMAGED[name]} where seq in (?, ?)", (began.seq, first.seq))
     async with Journal(tmp_path / "journal.db", clock, [Said, Pressed]) as journal:
-        intents = journal.of("ann", Intent)
+        intents = journal.thread_entries("ann", Intent)
         await forget(journal, [said.seq, intents[0].seq])
         names = {one for one in before if len(one) == 12}
         assert left(tmp_path, {*names, intents[0].event.fingerprint.encode()}) == set()
-        assert not journal.pending(Forgotten)
+        assert not journal.pending_entries(Forgotten)
 
 
 async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(tmp_path: Path) -> None:
     clock, life = FakeClock(), Life()
     async with working(tmp_path, clock, life.body) as (journal, worker):
         await say(journal, SECRET)
-        await worker.idle()
+        await worker.wait_until_idle()
         hashes = {one for one in hashes_in(tmp_path) if len(one) in (12, 16) and one.isalnum()}
-        steps = [*journal.of("ann", StepEvent)]
-        [said] = journal.of("ann", Said)
+        steps = [*journal.thread_entries("ann", StepEvent)]
+        [said] = journal.thread_entries("ann", Said)
     home = tmp_path / "older"
     home.mkdir()
     path = home / "journal.db"

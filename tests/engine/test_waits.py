@@ -63,13 +63,13 @@ async def test_a_wait_ends_with_an_entry_that_matches(tmp_path: Path) -> None:
     matching = Match(kinds=("note",), fields={"about": "tea", "tags": ["x"]})
     async with working(tmp_path, clock, waits(matching, woken), [Note]) as (journal, worker):
         await say(journal, "tell me of tea")
-        await worker.idle()
+        await worker.wait_until_idle()
         await note(journal, "coffee")
         await note(journal, "tea", thread="bob")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert woken == []
         seq = await note(journal, "tea")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert [one.matched for one in woken] == [(seq,)]
 
 
@@ -83,7 +83,7 @@ async def test_it_counts_what_came_after_what_was_received_and_not_after_the_wai
     async with working(tmp_path, clock, body, [Note]) as (journal, worker):
         await note(journal, "old")
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert [len(one.matched) for one in woken] == [1], "the one from before the message does not count"
 
 
@@ -92,11 +92,11 @@ async def test_two_waits_in_a_row_miss_nothing_and_see_nothing_twice(tmp_path: P
     matching = Match(kinds=("note",), tree=True)
     async with working(tmp_path, clock, waits(matching, woken, times=3), [Note]) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         seqs = list[int]()
         for n in range(3):
             seqs.append(await note(journal, "tea", thread="ann.child", n=n))
-            await worker.idle()
+            await worker.wait_until_idle()
         assert [one.matched for one in woken[-3:]] == [(seq,) for seq in seqs]
 
 
@@ -104,7 +104,7 @@ async def test_one_of_several_conditions_is_enough_where_any_is_wanted(tmp_path:
     ends, clock = list[tuple[int, ...]](), FakeClock()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             await ctx.sleep(600)
             await ctx.end_thread()
             return
@@ -114,9 +114,9 @@ async def test_one_of_several_conditions_is_enough_where_any_is_wanted(tmp_path:
 
     async with working(tmp_path, clock, body, [Note]) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await note(journal, "tea")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert [len(missing) for missing in ends] == [1]
 
 
@@ -136,10 +136,10 @@ async def test_a_watch_becomes_what_the_program_makes_of_it(tmp_path: Path) -> N
 
     async with working(tmp_path, clock, Reminds(body), [Timer]) as (journal, worker):
         await say(journal, "remind me")
-        await worker.idle()
+        await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
         assert heard == ["time for tea"]
-        assert not journal.pending(Waiting)
+        assert not journal.pending_entries(Waiting)
 
 
 async def test_a_watch_without_a_time_stands_in_nobodys_way(tmp_path: Path) -> None:
@@ -152,14 +152,14 @@ async def test_a_watch_without_a_time_stands_in_nobodys_way(tmp_path: Path) -> N
 
     async with working(tmp_path, clock, body, [Note]) as (journal, worker):
         await say(journal, "one")
-        await worker.idle()
+        await worker.wait_until_idle()
         await clock.advance(60)
         await say(journal, "two")
-        await worker.idle()
-        assert len(journal.pending(Waiting)) == 1
+        await worker.wait_until_idle()
+        assert len(journal.pending_entries(Waiting)) == 1
         await note(journal, "tea")
-        await worker.idle()
-        assert len(journal.of("ann", Reminder)) == 1
+        await worker.wait_until_idle()
+        assert len(journal.thread_entries("ann", Reminder)) == 1
     assert heard == [["one"], ["two"], []]
 
 
@@ -172,14 +172,14 @@ async def test_a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead(tmp_
     clock.set_ahead(86_400)
     async with working(tmp_path, clock, sleeps_a_minute) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         clock.set_ahead(0)
         await pass_time(clock, worker, 30)
-        assert len(journal.kind(ClockSet)) == 1
-        assert not journal.kind(Woke)
+        assert len(journal.entries_of_kind(ClockSet)) == 1
+        assert not journal.entries_of_kind(Woke)
     async with working(tmp_path, clock, sleeps_a_minute) as (journal, worker):
         await pass_time(clock, worker, 61)
-        assert len(journal.kind(Woke)) == 1
+        assert len(journal.entries_of_kind(Woke)) == 1
 
 
 class Counting(Journal):
@@ -200,13 +200,15 @@ class Counting(Journal):
         self.asked += 1
         return super().pending_seqs(*kinds)
 
-    def of(self, thread: str, *kinds: type[Any], since: int = 0, most: int | None = None) -> list[Entry[Any]]:
+    def thread_entries(
+        self, thread: str, *kinds: type[Any], since: int = 0, most: int | None = None
+    ) -> list[Entry[Any]]:
         self.asked += 1
-        return super().of(thread, *kinds, since=since, most=most)
+        return super().thread_entries(thread, *kinds, since=since, most=most)
 
-    def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+    def readable_entries(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         self.most = max(self.most, len(seqs))
-        return super().sound(seqs)
+        return super().readable_entries(seqs)
 
 
 MANY = 1000
@@ -227,51 +229,51 @@ async def many_that_wait(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Co
 async def test_a_thousand_that_wait_cost_a_sweep_nothing(tmp_path: Path) -> None:
     clock = FakeClock()
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
-        await all_that_wait.look()
+        await all_that_wait.end_finished_waits()
         journal.asked = 0
         for _ in range(100):
-            await all_that_wait.look()
+            await all_that_wait.end_finished_waits()
         await say(journal, "hello", thread="t1")
-        assert await all_that_wait.look() == ["t1"]
+        assert await all_that_wait.end_finished_waits() == ["t1"]
         assert journal.asked == 0
         await note(journal, "coffee", thread="t1")
-        assert await all_that_wait.look() == []
+        assert await all_that_wait.end_finished_waits() == []
         assert journal.asked == 1, "only one of them may have ended"
         await clock.advance(MANY)
-        assert await all_that_wait.look() == ["t0"]
+        assert await all_that_wait.end_finished_waits() == ["t0"]
 
 
 async def test_a_clock_that_is_set_back_costs_a_sweep_nothing_and_nobody_their_time(tmp_path: Path) -> None:
     clock = FakeClock()
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
-        await all_that_wait.look()
+        await all_that_wait.end_finished_waits()
         await clock.advance(10)
-        assert await all_that_wait.look() == []
+        assert await all_that_wait.end_finished_waits() == []
         journal.asked = 0
         clock.set_ahead(-5)
-        assert await all_that_wait.look() == []
+        assert await all_that_wait.end_finished_waits() == []
         await clock.advance(MANY - 10)
-        assert await all_that_wait.look() == []
+        assert await all_that_wait.end_finished_waits() == []
         assert journal.asked == 0
         await clock.advance(5)
-        assert await all_that_wait.look() == ["t0"]
+        assert await all_that_wait.end_finished_waits() == ["t0"]
 
 
 async def test_what_was_set_while_the_clock_was_ahead_is_set_right_when_it_is(tmp_path: Path) -> None:
     clock = FakeClock()
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
-        await all_that_wait.look()
+        await all_that_wait.end_finished_waits()
         await clock.advance(10)
         clock.set_ahead(86_400)
         event = Waiting(due=clock.now() + 60, execution="late@1")
         await journal.append("late", event, key="late@1/sleep#1")
         clock.set_ahead(-1)
-        assert await all_that_wait.look() == []
-        assert [entry.thread for entry in journal.kind(ClockSet)] == ["late"]
+        assert await all_that_wait.end_finished_waits() == []
+        assert [entry.thread for entry in journal.entries_of_kind(ClockSet)] == ["late"]
         await clock.advance(59)
-        assert await all_that_wait.look() == []
+        assert await all_that_wait.end_finished_waits() == []
         await clock.advance(1)
-        assert await all_that_wait.look() == ["late"]
+        assert await all_that_wait.end_finished_waits() == ["late"]
 
 
 async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -> None:
@@ -281,9 +283,9 @@ async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -
         event = Waiting(due=clock.now() + 2 * day, execution="late@1")
         await journal.append("late", event, key="late@1/sleep#1")
         clock.set_ahead(0)
-        await Waits(journal, clock, _reminder, lambda *_: True).look()
+        await Waits(journal, clock, _reminder, lambda *_: True).end_finished_waits()
         await clock.advance(2 * day)  # by now that clock would be behind
-        assert "late" in await Waits(journal, clock, _reminder, lambda *_: True).look()
+        assert "late" in await Waits(journal, clock, _reminder, lambda *_: True).end_finished_waits()
 
 
 async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
@@ -291,10 +293,10 @@ async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
         event = Waiting(due=clock.now() + 9 * MANY, execution="x@1")
         await asyncio.gather(*(journal.append("x", event, key=f"x@1/sleep#{n}") for n in range(STALE)))
-        await all_that_wait.look()
-        for entry in journal.pending(Waiting):
+        await all_that_wait.end_finished_waits()
+        for entry in journal.pending_entries(Waiting):
             await journal.append(entry.thread, Withdrawn(), key=f"{entry.key}!over", closes=[entry.seq])
-        await all_that_wait.look()
+        await all_that_wait.end_finished_waits()
         assert not all_that_wait._known
         assert not all_that_wait._places
         assert len(all_that_wait._dues) <= STALE
@@ -314,23 +316,23 @@ async def test_the_first_look_of_a_life_holds_up_nobody_and_misses_nothing(tmp_p
                 await asyncio.sleep(0)
 
         other = asyncio.create_task(goes_on())
-        came = await all_that_wait.look()
+        came = await all_that_wait.end_finished_waits()
         other.cancel()
         assert passes >= MANY / journal.most > 10
         assert {"t7"} <= {*came} <= {"t7", "t3"}
-        assert {*came, *await all_that_wait.look()} == {"t7", "t3"}
-        woken = {entry.thread: entry.event.matched for entry in journal.kind(Woke)}
+        assert {*came, *await all_that_wait.end_finished_waits()} == {"t7", "t3"}
+        woken = {entry.thread: entry.event.matched for entry in journal.entries_of_kind(Woke)}
         assert woken["t3"] == (fitted,)
         await clock.advance(2 * MANY)
-        assert len(await all_that_wait.look()) == MANY - 2
-        assert len(journal.kind(Woke)) == MANY, "each once"
+        assert len(await all_that_wait.end_finished_waits()) == MANY - 2
+        assert len(journal.entries_of_kind(Woke)) == MANY, "each once"
 
 
 async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> None:
     clock, joined = FakeClock(), list[str]()
 
     async def body(ctx: Context) -> None:
-        if ctx.execution.parent:
+        if ctx.execution.parent_thread:
             await ctx.end_thread("done")
             return
         [child] = await ctx.join([await ctx.spawn("a", Said(text="go"))])
@@ -340,7 +342,7 @@ async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> 
         await say(journal, "go")
         async with Worker(journal, clock, Small(body)) as worker:
             worker.wake("ann")
-            await worker.idle()
+            await worker.wait_until_idle()
     assert joined == ["done"]
 
 
@@ -354,10 +356,10 @@ async def test_what_comes_in_any_thread_ends_a_wait_if_the_program_says_that_it_
     matching = Match(kinds=("note",), anywhere=True, about="tea")
     async with working(tmp_path, clock, Choosy(waits(matching, woken)), [Note]) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await note(journal, "coffee", thread="bob")
-        await worker.idle()
+        await worker.wait_until_idle()
         assert not woken
         fits = await note(journal, "green tea", thread="bob", n=1)
-        await worker.idle()
+        await worker.wait_until_idle()
         assert [woke.matched for woke in woken] == [(fits,)]

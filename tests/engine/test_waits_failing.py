@@ -33,11 +33,11 @@ async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it
         all_that_wait = Waits(journal, clock, reminder, lambda *_: True)
         await clock.advance(60)
         with pytest.raises(JournalError, match="the disk is full"):
-            await all_that_wait.look()
-        assert await all_that_wait.look() == ["t0", "t2"]
+            await all_that_wait.end_finished_waits()
+        assert await all_that_wait.end_finished_waits() == ["t0", "t2"]
         broken = False
         await clock.advance(10)
-        assert await all_that_wait.look() == ["t1"]
+        assert await all_that_wait.end_finished_waits() == ["t1"]
 
 
 async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its_time(tmp_path: Path) -> None:
@@ -59,12 +59,14 @@ async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its
         all_that_wait = Waits(journal, clock, reminder, fits)
         await say(journal, "tea")
         for ended in ("b", "ba"):  # at once, and where its time has come
-            await all_that_wait.look()
-            assert [entry.thread for entry in journal.kind(Reminder)] == [*ended]
+            await all_that_wait.end_finished_waits()
+            assert [entry.thread for entry in journal.entries_of_kind(Reminder)] == [*ended]
             await clock.advance(60)
         broken = False
-        await all_that_wait.look()
-        assert [entry.thread for entry in journal.kind(Reminder)] == ["b", "a", "c"], "it is asked again"
+        await all_that_wait.end_finished_waits()
+        assert [entry.thread for entry in journal.entries_of_kind(Reminder)] == ["b", "a", "c"], (
+            "it is asked again"
+        )
 
 
 class Unsure(Small):
@@ -92,7 +94,7 @@ async def test_what_nobody_could_say_to_fit_is_not_missed_by_the_next_wait(tmp_p
     program = Unsure(body)
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
-        await worker.idle()
+        await worker.wait_until_idle()
         await say(journal, "tea", "bob")
         await pass_time(clock, worker, 65)
         program.sure = True

@@ -82,7 +82,7 @@ async def branches(ctx: Context, world: World) -> None:
         return await call(ctx, world, "think")
 
     ctx.accept(await ctx.receive())
-    await ctx.gather((ctx.within("a"), a), (ctx.within("b"), b))
+    await ctx.gather((ctx.child_context("a"), a), (ctx.child_context("b"), b))
     ctx.accept(await ctx.receive())
     await call(ctx, world, "sum", texts(ctx))
 
@@ -133,7 +133,7 @@ async def pieces(ctx: Context, world: World) -> None:
     """Many sub-calls that are named by what they ask, in whatever order they come."""
 
     def one(text: str) -> tuple[Context, Callable[[Context], Awaitable[str]]]:
-        return ctx.about(text), lambda inner: call(inner, world, f"ask {text}", text)
+        return ctx.context_about(text), lambda inner: call(inner, world, f"ask {text}", text)
 
     await ctx.gather(*(one(str(n)) for n in range(12)))
     await call(ctx, world, "sum")
@@ -178,7 +178,7 @@ async def hears_late(ctx: Context, world: World) -> None:
     async def branch(inner: Context) -> str:
         return str(await inner.run("think", think, heard))
 
-    await ctx.gather((ctx.within("a"), branch), (ctx.within("b"), branch))
+    await ctx.gather((ctx.child_context("a"), branch), (ctx.child_context("b"), branch))
     ctx.accept(await ctx.receive())
     await do(ctx, world, f"heard-{len(texts(ctx))}")
 
@@ -204,7 +204,7 @@ class Weathers(Toy):
         while done is None or isinstance(done.event, Received):
             done = await ctx.step("answer", texts(ctx), reach, Result, interruptible=True)
             if isinstance(done.event, Received):
-                ctx.accept(ctx.execution.received(done.event.inputs))
+                ctx.accept(ctx.execution.mark_received(done.event.inputs))
         await do(ctx, world, "say")
 
     async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:

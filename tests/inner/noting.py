@@ -144,7 +144,7 @@ class Inbox:
             shows=tuple(done.shows),
             view=view,
         )
-        await self.write(INNER, ran, f"{INNER}@1/command#{self.journal.last()}")
+        await self.write(INNER, ran, f"{INNER}@1/command#{self.journal.last_seq_of_all()}")
         await self.notes.update()
         return done
 
@@ -167,4 +167,4 @@ async def inbox(path: Path) -> AsyncIterator[Inbox]:
 def everything(notes: Notes) -> Sequence[object]:
     """All that can be asked of notes without saying which."""
     ids = notes.new_since(0)
-    return [notes.counts(), notes.listed(), *map(notes.get, ids)]
+    return [notes.counts(), notes.list_open(), *map(notes.get, ids)]

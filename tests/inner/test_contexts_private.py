@@ -45,12 +45,18 @@ class Ticking:
         journal = self.office.journal
         await self.state.update()
         now = Now(
-            tick=journal.last() + 1, at=0.0, why="", view=view, name="Claudius", owners=(), limits=LIMITS
+            tick=journal.last_seq_of_all() + 1,
+            at=0.0,
+            why="",
+            view=view,
+            name="Claudius",
+            owners=(),
+            limits=LIMITS,
         )
-        return Contexts(state=self.state, now=now, said=lambda seq: journal.at(seq).event.text)
+        return Contexts(state=self.state, now=now, said=lambda seq: journal.entry(seq).event.text)
 
     async def ran(self, name: str, view: str, shows: tuple[int, ...] = (), **args: Any) -> int:
-        number = self.office.journal.last()
+        number = self.office.journal.last_seq_of_all()
         ran = CommandRan(
             tick=1, cmd_id=str(number), name=name, args=args, text=SECRET, shows=shows, view=view
         )
@@ -140,7 +146,7 @@ async def test_in_auto_mode_only_notes_are_shown_that_may_be_known(ticking: Tick
 async def test_it_is_known_whose_words_it_was_shown(ticking: Ticking) -> None:
     contexts = await ticking.contexts(ticking.alice)
     contexts.regions()
-    shown = {ticking.office.journal.at(seq).kind for seq in contexts.saw}
+    shown = {ticking.office.journal.entry(seq).kind for seq in contexts.saw}
     assert shown == {"message", "model-call", "process-started", "command"}
     assert ticking.note in contexts.saw
     elsewhere = await ticking.contexts(ticking.bob)
@@ -185,30 +191,30 @@ async def test_of_more_than_a_model_can_be_sent_the_first_are_shown_and_the_rest
 
 async def test_a_record_that_was_taken_over_is_there_once(ticking: Ticking) -> None:
     office, log = ticking.office, ticking.state.log
-    [first] = [one for one in office.journal.kind(CommandRan) if one.event.name == "diary.add"]
+    [first] = [one for one in office.journal.entries_of_kind(CommandRan) if one.event.name == "diary.add"]
     await office.write(INNER, replace(first.event, taken_from=first.key))
     await ticking.state.update()
     assert len(ticking.state.records.of("diary", ticking.alice, 10)) == 1
     sent = await ticking.ran("message.send", ticking.alice, to="x", text="y")
-    await office.write(INNER, replace(office.journal.at(sent).event, taken_from="before"))
+    await office.write(INNER, replace(office.journal.entry(sent).event, taken_from="before"))
     await ticking.state.update()
-    assert log.messages(office.journal.at(sent).at) == 1
+    assert log.messages(office.journal.entry(sent).at) == 1
 
 
 async def test_a_record_that_was_taken_over_is_told_by_the_id_that_it_is_known_by(ticking: Ticking) -> None:
     office = ticking.office
-    [first] = [one for one in office.journal.kind(CommandRan) if one.event.name == "diary.add"]
+    [first] = [one for one in office.journal.entries_of_kind(CommandRan) if one.event.name == "diary.add"]
     copy = await office.write(INNER, replace(first.event, taken_from=first.key))
     again = await office.write(INNER, replace(first.event, taken_from=copy.key))
-    [line] = office.journal.kind(Ticked)
+    [line] = office.journal.entries_of_kind(Ticked)
     await office.write(INNER, replace(line.event, commands=(again.seq,)))
     told = (await ticking.shown(ticking.alice))["process_log"]
     assert f"its id is {first.seq}<" in told
-    assert [one.id for one in ticking.state.records.everywhere([first.seq])] == [first.seq]
+    assert [one.id for one in ticking.state.records.records_in_all_views([first.seq])] == [first.seq]
 
 
 async def test_a_tick_that_began_again_is_one_line(ticking: Ticking) -> None:
-    [line] = ticking.office.journal.kind(Ticked)
+    [line] = ticking.office.journal.entries_of_kind(Ticked)
     copy = await ticking.ran("diary.add", ticking.alice, text="another thing")
     await ticking.office.write(INNER, replace(line.event, commands=(copy,)))
     await ticking.state.update()

@@ -98,7 +98,7 @@ def test_parser_help_and_documentation_know_the_same_commands(name: str) -> None
     registry = EVERY[name]
     assert registry.commands, "there is help, at the least"
     help_lines = help_text(registry.commands).splitlines()
-    page = registry.document().partition("# Commands of the inner life")[2]
+    page = registry.as_markdown().partition("# Commands of the inner life")[2]
     for one, line in zip(registry.commands, help_lines, strict=True):
         shown = help_line(one.name, one.args)
         assert line == f"{shown}: {one.description}"
@@ -109,7 +109,7 @@ def test_parser_help_and_documentation_know_the_same_commands(name: str) -> None
 
 
 def test_the_page_that_is_kept_is_that_of_the_registry() -> None:
-    assert (ROOT / "docs/ACTIONS.md").read_text(encoding="utf-8") == catalogue().document()
+    assert (ROOT / "docs/ACTIONS.md").read_text(encoding="utf-8") == catalogue().as_markdown()
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -140,8 +140,8 @@ def test_commands_are_offered_to_nobody_else() -> None:
         limits=Limits(),
         transitions={},
     )
-    assert [one.name for one in both.offered(playbook)] == ["SearchMemory"]
-    assert [one.name for one in both.in_the_open(playbook)] == ["SearchMemory"]
+    assert [one.name for one in both.offered_by(playbook)] == ["SearchMemory"]
+    assert [one.name for one in both.callable_in_open_thought(playbook)] == ["SearchMemory"]
     assert "diary.add" not in both.named
     assert [one.name for one in both.commands] == [*KNOWN]
 

@@ -24,7 +24,7 @@ async def three(here: Inbox) -> list[int]:
 
 
 def open_ids(here: Inbox) -> list[int]:
-    return sorted(id for id, _ in here.notes.listed().ids)
+    return sorted(id for id, _ in here.notes.list_open().ids)
 
 
 async def test_what_was_read_is_shown_next_and_counts_no_more(here: Inbox) -> None:
@@ -33,7 +33,7 @@ async def test_what_was_read_is_shown_next_and_counts_no_more(here: Inbox) -> No
     assert list(done.shows) == [second, third]
     assert open_ids(here) == [first]
     await here.do("notes.mark", ids=[third], read=False)
-    assert here.notes.listed().ids == ((third, "normal"), (first, "normal"))
+    assert here.notes.list_open().ids == ((third, "normal"), (first, "normal"))
     await here.do("notes.mark", ids=[first, third])
     assert open_ids(here) == []
 
@@ -77,7 +77,7 @@ async def test_old_ones_leave_the_notes_and_never_the_journal(here: Inbox) -> No
     late = (await here.notice(await here.open("C1", ts=""), "late")).seq
     await here.do("cleanup.notes", older_than_days=2)
     assert here.notes.new_since(0) == [late] == open_ids(here)
-    assert [entry.event.text for entry in here.journal.many([first, third])] == ["one", "three"]
+    assert [entry.event.text for entry in here.journal.entries_at([first, third])] == ["one", "three"]
     with pytest.raises(Refused):
         await here.do("notes.read", ids=[first])
 
@@ -160,7 +160,7 @@ async def test_a_tag_shows_only_where_the_view_it_was_set_in_may_be_known(here: 
     assert str(note) not in (await here.do("notes.list", bob, tags=["alice-is-ill"])).text
     found = here.notes.get(note)
     assert found
-    words = here.notes.words(found, here.views.knowing(bob))
+    words = here.notes.words(found, here.views.make_check(bob))
     assert 'tags="bobs food"' in words
 
 
@@ -196,7 +196,7 @@ async def test_what_becomes_private_is_no_longer_told_elsewhere(here: Inbox) -> 
 async def test_nothing_that_was_said_is_ever_told_by_a_command(here: Inbox) -> None:
     dm = await here.open("D1")
     said: Message = (await here.say(dm, "xyzzy")).event
-    seq = here.journal.last()
+    seq = here.journal.last_seq_of_all()
     for name in ("notes.list", *EACH):
         args = {"ids": [seq], **MORE.get(name, {})} if name in EACH else {"unread": False}
         assert said.text not in (await here.do(name, dm, **args)).text

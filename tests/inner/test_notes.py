@@ -22,7 +22,7 @@ async def ids(here: Inbox, **wanted: Any) -> list[int]:
 
 async def open_ids(here: Inbox) -> list[int]:
     await here.notes.update()
-    return sorted(id for id, _ in here.notes.listed().ids)
+    return sorted(id for id, _ in here.notes.list_open().ids)
 
 
 async def shown(here: Inbox, id: int) -> str:
@@ -42,10 +42,10 @@ async def test_manual_mode_has_counts_and_ids_and_no_words(here: Inbox) -> None:
     third = await here.say(dm, "a secret")
     await here.notes.update()
     assert here.notes.counts() == {"urgent": 0, "important": 1, "normal": 2, "low": 0}
-    listed = here.notes.listed()
+    listed = here.notes.list_open()
     assert listed.ids == ((third.seq, "important"), (second.seq, "normal"), (first.seq, "normal"))
     assert listed.more == 0
-    assert here.notes.listed(most=1).more == 2
+    assert here.notes.list_open(most=1).more == 2
     assert "cat" not in repr(here.notes.get(first.seq))
 
 
@@ -208,7 +208,7 @@ async def test_what_could_not_be_answered_is_urgent(here: Inbox) -> None:
     for entry in (said, aside):
         await here.end(await here.begin(entry), "failed")
     await here.notes.update()
-    assert here.notes.listed().ids == ((said.seq, "urgent"), (aside.seq, "normal"))
+    assert here.notes.list_open().ids == ((said.seq, "urgent"), (aside.seq, "normal"))
     assert here.notes.counts()["urgent"] == 1
 
 

@@ -51,7 +51,7 @@ def looks(here: Inbox) -> dict[str, Callable[[], object]]:
     assert note
     return {
         "counts": notes.counts,
-        "listed": notes.listed,
+        "listed": notes.list_open,
         "get": lambda: notes.get(last),
         "new": lambda: notes.new_since(last - 3),
         "words": lambda: notes.words(note, anywhere),

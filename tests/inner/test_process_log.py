@@ -42,7 +42,7 @@ class Hand:
         self._journal = workshop.journal
 
     async def once(self, event: StepEvent, name: str = "") -> Any:
-        key = f"{INNER}@{self._journal.last() + 1}/{name or event.kind}#1"
+        key = f"{INNER}@{self._journal.last_seq_of_all() + 1}/{name or event.kind}#1"
         return (await self._journal.append(INNER, event, key=key, author="soul"))[0]
 
 
@@ -72,7 +72,7 @@ class Life:
         """What the command comes to, or why it is refused."""
         journal = self.workshop.journal
         turn = cast(Turn, Hand(self.workshop))
-        tick = OneTick(turn=turn, id=journal.last() + 1, views=self.views, view=view)
+        tick = OneTick(turn=turn, id=journal.last_seq_of_all() + 1, views=self.views, view=view)
         command = self.commands[name]
         assert command.inner
         assert command.args
@@ -83,7 +83,7 @@ class Life:
         except Refused as refused:
             text, ok = str(refused), False
         ran = CommandRan(tick=tick.id, cmd_id="c", name=name, args=args, ok=ok, text=text, view=view)
-        await tick.turn.once(ran)
+        await tick.turn.record(ran)
         return text
 
     async def end(self, id: int, result: str = "done") -> None:
@@ -93,7 +93,7 @@ class Life:
 
     async def seen(self, view: str = "") -> list[tuple[int, str, str]]:
         await self.log.update()
-        here = self.log.processes(self.views.knowing(view))
+        here = self.log.processes(self.views.make_check(view))
         return [(one.id, one.name, one.status) for one in here]
 
 
@@ -155,7 +155,7 @@ async def test_what_is_not_dealt_with_stays(life: Life) -> None:
 )
 async def test_what_cannot_be_done_is_refused(life: Life, name: str, args: dict[str, Any], said: str) -> None:
     assert (await life.do(name, **args)).startswith(said)
-    assert life.workshop.journal.kind(ProcessStarted, ProcessStop) == []
+    assert life.workshop.journal.entries_of_kind(ProcessStarted, ProcessStop) == []
 
 
 @pytest.mark.parametrize("args", [{}, {"id": "1"}, {"id": None}, {"id": [1]}, {"id": 99}, {"id": 1}])
@@ -262,7 +262,7 @@ async def test_a_branch_that_is_forgotten_is_in_the_log_no_more(life: Life) -> N
 
 async def test_it_is_what_it_was_whenever_that_is_asked(life: Life) -> None:
     ids = [id_in(await life.do("process.start", name="date")) for _ in range(3)]
-    before = life.workshop.journal.last() + 1
+    before = life.workshop.journal.last_seq_of_all() + 1
     await life.end(ids[0])
     await life.do("process.mark", id=ids[0])
     await life.do("process.stop", id=ids[1])
@@ -281,7 +281,7 @@ async def test_a_folder_goes_when_its_process_is_cleaned_up(workshop: Workshop) 
         gone = id_in(await life.do("process.start", name="date"))
         folders = []
         for id in (kept, gone):
-            started = workshop.journal.at(id)
+            started = workshop.journal.entry(id)
             await workshop.end(started)
             folders.append(workshop.folder(started))
         await life.do("process.mark", id=gone)

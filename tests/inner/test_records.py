@@ -176,10 +176,12 @@ async def test_the_notebook_keeps_its_newest_in_sight(soul: Keeper) -> None:
 async def test_a_far_entry_is_an_old_one(soul: Keeper) -> None:
     ids = [await soul.add("diary.add", text=f"day {n}") for n in range(10)]
     await soul.records.update()
-    assert [one.id for one in soul.records.far(PUBLIC, ids[8], 4)] == [ids[n] for n in (0, 2, 4, 6)]
-    assert [one.id for one in soul.records.far(PUBLIC, ids[2], 4)] == ids[:2]
-    assert soul.records.far(PUBLIC, ids[0], 4) == []
-    assert soul.records.far("sess-nowhere", ids[8], 4) == []
+    assert [one.id for one in soul.records.spread_of_older(PUBLIC, ids[8], 4)] == [
+        ids[n] for n in (0, 2, 4, 6)
+    ]
+    assert [one.id for one in soul.records.spread_of_older(PUBLIC, ids[2], 4)] == ids[:2]
+    assert soul.records.spread_of_older(PUBLIC, ids[0], 4) == []
+    assert soul.records.spread_of_older("sess-nowhere", ids[8], 4) == []
 
 
 async def test_a_record_poses_as_nothing_else(soul: Keeper) -> None:
@@ -272,7 +274,11 @@ async def everything(records: Records, dm: str) -> list[Any]:
     for view in (PUBLIC, dm, "sess-other"):
         found += [await records.search(family, "cake like", view) for family in TEXT]
         found += [records.of(family, view, 1_000) for family in TEXT]
-        found += [records.shown((), view), records.llm_memory(view, 10_000)[0], records.far(view, 10**9, 3)]
+        found += [
+            records.shown((), view),
+            records.llm_memory(view, 10_000)[0],
+            records.spread_of_older(view, 10**9, 3),
+        ]
         found += [records.neighbours(one.id, view) for one in records.of(CONCEPTS, view, 1_000)]
     assert sum(map(len, found)) > 50
     return found

@@ -86,7 +86,7 @@ async def test_no_command_finds_a_secret_elsewhere(
         assert [soul.records.of(family, view, 9) for family in TEXT] == [[]] * 4
         assert soul.records.neighbours(ids[CONCEPTS], view) == []
         assert soul.records.llm_memory(view, 9_999)[0] == ""
-        assert soul.records.far(view, 2**62, 9) == []
+        assert soul.records.spread_of_older(view, 2**62, 9) == []
     assert [len(await soul.texts(family, dm)) for family in TEXT] == [1] * 4  # nothing of it is changed
     assert len(soul.records.shown((), dm)) == 1
 
@@ -231,7 +231,7 @@ async def test_some_things_are_asked_for_whoever_may_know_them(soul: Keeper, dm:
     cake = await soul.add("diary.add", dm, text="Cake is nice.")
     fox = await soul.add("concepts.add", name="Fox", description="red")
     await soul.records.update()
-    found = soul.records.everywhere([fox, cake, cake, 777])
+    found = soul.records.records_in_all_views([fox, cake, cake, 777])
     assert [(one.id, one.wrote, one.view) for one in found] == [(fox, fox, PUBLIC), (cake, cake, dm)]
 
 

@@ -66,10 +66,10 @@ def test_killed_around_each_commit(tmp_path: Path, at: int) -> None:
 
 async def told_once(place: Path) -> None:
     async with opened(place) as workshop:
-        [end] = workshop.journal.of(INNER, ProcessEnded)
+        [end] = workshop.journal.thread_entries(INNER, ProcessEnded)
         assert (end.key, end.event.status) == (f"{KEY}!ended", "ok")
         assert end.event.result.endswith("stdout:\ndone")
-        assert workshop.journal.pending(ProcessStarted) == []
+        assert workshop.journal.pending_entries(ProcessStarted) == []
 
 
 @pytest.mark.parametrize("when", ["while nobody is there", "while the next one waits"])
@@ -80,7 +80,7 @@ async def test_killed_while_it_runs(tmp_path: Path, when: str) -> None:
     os.kill(pid, signal.SIGKILL)
     assert ended(pid) == -signal.SIGKILL
     async with opened(tmp_path) as workshop:
-        [started] = workshop.journal.pending(ProcessStarted)
+        [started] = workshop.journal.pending_entries(ProcessStarted)
         folder = workshop.folder(started)
         assert holder(folder)
         if when == "while nobody is there":
@@ -101,7 +101,7 @@ async def test_killed_while_it_runs_and_stopped_by_the_next_one(tmp_path: Path) 
     os.kill(pid, signal.SIGKILL)
     assert ended(pid) == -signal.SIGKILL
     async with opened(tmp_path) as workshop, workshop.supervised({"it": recipe}):
-        [started] = workshop.journal.pending(ProcessStarted)
+        [started] = workshop.journal.pending_entries(ProcessStarted)
         await workshop.stop(started)
         end = await workshop.end(started)
     assert end.result.startswith("It was stopped, as you wanted.")

@@ -49,13 +49,13 @@ class Workshop:
 
     async def start(self, name: str, /, **slots: str) -> Entry[ProcessStarted]:
         """The inner life wants this program to run."""
-        key = f"{INNER}@{self.journal.last() + 1}/process-started#1"
+        key = f"{INNER}@{self.journal.last_seq_of_all() + 1}/process-started#1"
         event = ProcessStarted(name=name, slots=slots)
         return (await self.journal.append(INNER, event, key=key, author="soul"))[0]
 
     async def stop(self, started: Entry[ProcessStarted]) -> None:
         """The inner life wants it to end."""
-        key = f"{INNER}@{self.journal.last() + 1}/process-stop#1"
+        key = f"{INNER}@{self.journal.last_seq_of_all() + 1}/process-stop#1"
         await self.journal.append(INNER, ProcessStop(process=started.seq), key=key, author="soul")
 
     def folder(self, started: Entry[ProcessStarted]) -> Path:
@@ -64,11 +64,13 @@ class Workshop:
     async def end(self, started: Entry[ProcessStarted]) -> ProcessEnded:
         """How it ends, which is recorded once."""
         async with asyncio.timeout(PATIENCE):
-            async for entries in self.journal.follow(started.seq):
+            async for entries in self.journal.follow_entries(started.seq):
                 if entries and not self.journal.is_pending(started.seq):
                     break
         [ended] = [
-            entry for entry in self.journal.of(INNER, ProcessEnded) if entry.event.process == started.seq
+            entry
+            for entry in self.journal.thread_entries(INNER, ProcessEnded)
+            if entry.event.process == started.seq
         ]
         assert (ended.key, ended.cause) == (f"{started.key}!ended", started.seq)
         assert ended.closes == (started.seq,)

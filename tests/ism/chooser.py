@@ -44,10 +44,10 @@ class Chooser(ism.Chooser):
     async def interrupt(self) -> Meanwhile:
         return await self._functions.interrupt()
 
-    async def bound(self) -> Bound | None:
+    async def reached_limit(self) -> Bound | None:
         return self._bounds()  # type: ignore[no-any-return]
 
-    async def goes_on(self, result: ISMResult) -> bool:
+    async def may_continue(self, result: ISMResult) -> bool:
         self.ends.append(result)
         return bool(self._goings())
 

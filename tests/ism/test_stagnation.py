@@ -26,7 +26,7 @@ NUDGE = "You have chosen the same before"
 )
 def test_circles_of_any_length(rounds: str, seen: str) -> None:
     stagnation = Stagnation()
-    assert "".join((stagnation.notice(one) or " ")[0] for one in rounds) == seen
+    assert "".join((stagnation.observe_round(one) or " ")[0] for one in rounds) == seen
 
 
 async def test_the_same_choice_with_the_same_result_is_nudged_and_then_ended() -> None:

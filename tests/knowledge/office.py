@@ -69,7 +69,7 @@ class Office:
 
     async def write(self, thread: str, event: E) -> Entry[E]:
         """The soul writes something down."""
-        key = f"{thread}@1/{event.kind}#{self.journal.last()}"
+        key = f"{thread}@1/{event.kind}#{self.journal.last_seq_of_all()}"
         entry, _ = await self.journal.append(thread, event, key=key, author="soul")
         return entry
 

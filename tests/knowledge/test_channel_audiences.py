@@ -18,14 +18,18 @@ async def test_it_tells_the_same_of_any_moment_as_the_fold_of_all_places(office:
     await office.turn("C1", "shared", team="T2")
     await office.turn("C1", "shared")
     audiences = ChannelAudiences(office.journal)
-    await audiences.ready([HERE])
+    await audiences.load([HERE])
     await office.open("C1", "shared")
     await office.turn("C1", "public")
     late = ChannelAudiences(office.journal)
-    channel = Places(office.journal).of(first)
+    channel = Places(office.journal).channel_of(first)
     assert channel
-    for seq in [*range(2, office.journal.last() + 2), ALWAYS]:
-        assert audiences.before(HERE, seq) == late.before(HERE, seq) == channel.before(seq), seq
+    for seq in [*range(2, office.journal.last_seq_of_all() + 2), ALWAYS]:
+        assert (
+            audiences.audience_before(HERE, seq)
+            == late.audience_before(HERE, seq)
+            == channel.audience_before(seq)
+        ), seq
 
 
 async def test_a_thread_is_in_the_channel_in_which_its_root_was_opened(office: Office) -> None:

@@ -232,5 +232,8 @@ async def test_what_goes_wrong_leaves_nothing_half_done(library: Folders) -> Non
         raise LookupError
 
     with pytest.raises(LookupError):
-        await library.ask(fail)
-    assert await library.ask(lambda: library.database.execute("select * from file").fetchall()) == []
+        await library.run_in_transaction(fail)
+    assert (
+        await library.run_in_transaction(lambda: library.database.execute("select * from file").fetchall())
+        == []
+    )

@@ -15,15 +15,15 @@ async def test_who_was_forgotten_is_so_until_they_last_wanted_it(tmp_path: Path)
     clock = FakeClock()
     async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
         office, forgotten = Office(journal), ForgottenWords(journal)
-        assert forgotten.until("UAlice") == 0.0
+        assert forgotten.forgotten_until("UAlice") == 0.0
         for _ in range(2):
             asked = await office.write("sess-1", ToForget(person="UAlice"))
             await clock.advance(60)
             await office.write("sess-2", ToForget(person="UAlice", seqs=(asked.seq,)))
             await office.write("sess-3", ToForget(person="UBob", seqs=(asked.seq,)))
             for one in (forgotten, ForgottenWords(journal)):
-                assert one.until("UAlice") == asked.at
-                assert one.until("UBob") == 0.0, "only a note about them was"
+                assert one.forgotten_until("UAlice") == asked.at
+                assert one.forgotten_until("UBob") == 0.0, "only a note about them was"
 
 
 async def test_only_what_the_soul_said_and_has_forgotten_is_unsaid(office: Office) -> None:
@@ -32,8 +32,8 @@ async def test_only_what_the_soul_said_and_has_forgotten_is_unsaid(office: Offic
     asked = await office.say(thread, "Alice", "What is a dulcian?")
     gone = [await office.speak(thread, text) for text in ("A bassoon.", "An old one.")]
     await office.speak(thread, "Anything else?")
-    assert forgotten.unsaid() == frozenset()
+    assert forgotten.forgotten_messages() == frozenset()
     for number, one in enumerate(gone, 1):
         seqs = [asked.seq, one.seq]
         await office.journal.forget(seqs, thread="soul", key=f"wish#{number}", why="Alice wants it")
-        assert forgotten.unsaid() == {said.event.ts for said in gone[:number]}
+        assert forgotten.forgotten_messages() == {said.event.ts for said in gone[:number]}

@@ -35,7 +35,7 @@ async def office_in(home: Path, writer: type[Writer] = Writer) -> AsyncIterator[
     """The office of the journal in this folder."""
     async with Journal(home / "journal.db", FakeClock(), SOUL_KINDS, writer) as journal:
         office = Office(journal)
-        office._ts = journal.last()  # later than all that was said before
+        office._ts = journal.last_seq_of_all()  # later than all that was said before
         yield office
 
 
@@ -114,7 +114,7 @@ async def test_it_is_made_from_the_start_on_though_nobody_asks(tmp_path: Path) -
     async with office_in(tmp_path) as office:
         index = JournalIndex(office.journal, [SAID])
         with index:
-            await index.ask(lambda: None)  # what was begun before it is done by then
+            await index.run_in_thread(lambda: None)  # what was begun before it is done by then
         change(tmp_path, "delete from line where seq = 2")
         with looking(office) as memories:
             assert await found(memories, thread) == ["cake 1", "cake 2"]
@@ -195,8 +195,8 @@ async def test_where_it_may_be_wrong_it_is_made_anew(tmp_path: Path, spoil: Call
     change(tmp_path, "delete from line where seq = 2")
     spoil(tmp_path)
     async with office_in(tmp_path) as office:
-        [last] = office.journal.many([office.journal.last()])
-        said = [entry.event.text for entry in office.journal.kind(Message)]
+        [last] = office.journal.entries_at([office.journal.last_seq_of_all()])
+        said = [entry.event.text for entry in office.journal.entries_of_kind(Message)]
         for _ in range(2):
             with looking(office) as memories:
                 assert await found(memories, last.thread) == said
@@ -285,12 +285,12 @@ async def test_who_waits_too_long_searches_what_is_there_and_is_told(tmp_path: P
         await office.say(thread, "Ann", "plum cake")
         with looking(office, replace(SAID, fold=slow), patience=0.0) as memories:
             searching = asyncio.create_task(found(memories, thread))
-            await until(lambda: memories.behind)
+            await until(lambda: memories.is_behind)
             go_on.set()
             assert await searching == ["cake 0", "cake 1", "cake 2"]
         with looking(office) as memories:
             assert "plum cake" in await found(memories, thread)
-            assert not memories.behind
+            assert not memories.is_behind
 
 
 # When words are forgotten

@@ -60,21 +60,21 @@ class Life(Office):
 
     async def step(self, execution: str, event: E, thread: str = "", cause: int | None = None) -> Entry[E]:
         """What it writes down."""
-        key = f"{execution}/{event.kind}#{self.journal.last()}"
+        key = f"{execution}/{event.kind}#{self.journal.last_seq_of_all()}"
         where = thread or execution.partition("@")[0]
         entry, _ = await self.journal.append(where, event, key=key, author="soul", cause=cause)
         return entry
 
     async def note(self, thread: str, event: E) -> Entry[E]:
         """What it notes, in an execution that does nothing else."""
-        return await self.step(f"{thread}@{self.journal.last()}", event)
+        return await self.step(f"{thread}@{self.journal.last_seq_of_all()}", event)
 
     def forgotten(self, person: str = "UAlice", notes: tuple[int, ...] = ()) -> set[int]:
         """What is to be forgotten now."""
-        wanted = Wanted(person=person, upto=self.journal.last(), notes=notes)
+        wanted = Wanted(person=person, upto=self.journal.last_seq_of_all(), notes=notes)
         lineage = Lineage(self.journal.kinds, wanted, Traces())
-        for entry in self.journal.since(0, 100_000):
-            lineage.take(entry)
+        for entry in self.journal.entries_since(0, 100_000):
+            lineage.add_entry(entry)
         return lineage.seqs
 
 
@@ -127,7 +127,7 @@ async def test_branches_and_what_comes_back_from_them(life: Life) -> None:
     branch = await life.begin(child, first)
     thought = await life.step(branch, called(text="Bees, then."))
     await life.begin(thread, await life.say(thread, "Bob", "And me?"))
-    parent = f"{thread}@{life.journal.last() - 1}"
+    parent = f"{thread}@{life.journal.last_seq_of_all() - 1}"
     wait = await life.step(parent, Waiting(closed=(spawned.seq,), execution=parent))
     key = f"{branch}/ended#1"
     ended, _ = await life.journal.append(

@@ -104,7 +104,7 @@ async def test_what_was_taken_back_is_never_found(office: Office, memories: Memo
     await office.delete(said)
     await office.edit(said, "my password is hunter4", "1790000700.000000")
     assert await found(memories, "password hunter2 hunter3 hunter4", thread) == []
-    assert await memories.earlier(thread, NOW) == []
+    assert await memories.earlier_page(thread, NOW) == []
 
 
 async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
@@ -176,13 +176,13 @@ async def test_a_conversation_is_read_back_page_by_page(office: Office, memories
             await office.delete(await office.say(thread, "Alice", "taken back"))
     await office.edit(said[0], "line 0, corrected", "1790009999.000000")
     since = said[-2].seq
-    pages = [[one.text for one in await memories.earlier(thread, since, back)] for back in (1, 2, 3)]
+    pages = [[one.text for one in await memories.earlier_page(thread, since, back)] for back in (1, 2, 3)]
     assert pages == [
         [f"line {n}" for n in range(3, PAGE + 3)],
         ["line 0, corrected", "line 1", "line 2"],
         [],
     ]
-    assert await memories.earlier(thread, since, -5) == await memories.earlier(thread, since)
+    assert await memories.earlier_page(thread, since, -5) == await memories.earlier_page(thread, since)
 
 
 async def test_a_conversation_that_is_not_in_slack_finds_nothing(office: Office, memories: Memories) -> None:
@@ -197,7 +197,7 @@ async def test_many_who_search_at_once_find_the_same_and_all_of_it(
     await asyncio.gather(*(office.say(thread, "Alice", f"cake {n}") for n in range(250)))
     all_found = await asyncio.gather(*(memories.search("cake", thread, NOW) for _ in range(5)))
     assert all_found == [all_found[0]] * 5
-    pages = [await memories.earlier(thread, NOW, back) for back in range(1, 14)]
+    pages = [await memories.earlier_page(thread, NOW, back) for back in range(1, 14)]
     assert len({said.text for page in pages for said in page}) == 250
 
 
@@ -226,9 +226,9 @@ async def test_after_a_restart_the_same_is_found(tmp_path: Path) -> None:
         with JournalIndex(journal, [SAID]) as index:
             live = Memories(journal, Places(journal), index)
             first = await live.search("cake better", thread, NOW)
-            everything = [await live.earlier(thread, NOW, back) for back in (1, 2)]
+            everything = [await live.earlier_page(thread, NOW, back) for back in (1, 2)]
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         with JournalIndex(journal, [SAID]) as index:
             again = Memories(journal, Places(journal), index)
             assert await again.search("cake better", thread, NOW) == first
-            assert [await again.earlier(thread, NOW, back) for back in (1, 2)] == everything
+            assert [await again.earlier_page(thread, NOW, back) for back in (1, 2)] == everything

@@ -23,7 +23,7 @@ def alice(text: str, since: int) -> PersonLearned:
 
 async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry[PersonLearned]:
     """Something is learned about Alice in this thread, on top of what is known there."""
-    since, _ = models.base("UAlice", thread)
+    since, _ = models.base_model("UAlice", thread)
     return await office.write(thread, alice(text, since))
 
 
@@ -33,15 +33,15 @@ async def test_what_was_learned_in_a_dm_is_used_in_that_dm_alone(
     dm, public = await office.open("D1", "dm"), await office.open("C1", "public")
     await learn(office, models, dm, "Alice is ill.")
     await learn(office, models, public, "Alice leads the project.")
-    assert models.about("UAlice", dm) == ["Alice is ill.", "Alice leads the project."]
-    assert models.about("UAlice", await office.open("D1", "dm"))[0] == "Alice is ill."
+    assert models.known_lines("UAlice", dm) == ["Alice is ill.", "Alice leads the project."]
+    assert models.known_lines("UAlice", await office.open("D1", "dm"))[0] == "Alice is ill."
     for channel, audience in (("C1", "public"), ("C2", "private"), ("D2", "dm"), ("G1", "group")):
         thread = await office.open(channel, audience)
-        assert models.about("UAlice", thread) == ["Alice leads the project."]
-    assert models.about("UAlice", await office.open("C3", "shared")) == []
-    assert models.about("UAlice", await office.open("C4", "")) == []
-    assert models.about("UBob", dm) == []
-    assert models.about("UAlice", "core") == []
+        assert models.known_lines("UAlice", thread) == ["Alice leads the project."]
+    assert models.known_lines("UAlice", await office.open("C3", "shared")) == []
+    assert models.known_lines("UAlice", await office.open("C4", "")) == []
+    assert models.known_lines("UBob", dm) == []
+    assert models.known_lines("UAlice", "core") == []
 
 
 async def test_the_latest_of_a_channel_counts_as_of_when_it_is_asked(
@@ -50,12 +50,12 @@ async def test_the_latest_of_a_channel_counts_as_of_when_it_is_asked(
     thread = await office.open("C1")
     first = await learn(office, models, thread, "one")
     second = await learn(office, models, thread, "two")
-    assert models.about("UAlice", thread) == ["two"]
-    assert models.about("UAlice", thread, before=second.seq) == ["one"]
-    assert models.about("UAlice", thread, before=first.seq) == []
-    assert models.base("UAlice", thread, before=second.seq) == (first.seq, "one")
-    assert models.base("UAlice", thread) == (second.seq, "two")
-    assert models.base("UBob", thread) == (0, "")
+    assert models.known_lines("UAlice", thread) == ["two"]
+    assert models.known_lines("UAlice", thread, before=second.seq) == ["one"]
+    assert models.known_lines("UAlice", thread, before=first.seq) == []
+    assert models.base_model("UAlice", thread, before=second.seq) == (first.seq, "one")
+    assert models.base_model("UAlice", thread) == (second.seq, "two")
+    assert models.base_model("UBob", thread) == (0, "")
 
 
 async def test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_is_told(
@@ -65,12 +65,14 @@ async def test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_
     base = await learn(office, models, one, "base")
     first = await office.write(one, alice("first", base.seq))
     stale = await office.write(other, alice("stale", base.seq))
-    assert (models.stands(first), models.stands(stale)) == (True, False)
-    assert models.about("UAlice", one) == ["first"]
+    assert (models.is_current(first), models.is_current(stale)) == (True, False)
+    assert models.known_lines("UAlice", one) == ["first"]
     again = await learn(office, models, other, "first and stale")
-    assert models.stands(again)
-    assert models.about("UAlice", one) == ["first and stale"]
-    assert PersonModels(office.journal, Places(office.journal)).about("UAlice", one) == ["first and stale"]
+    assert models.is_current(again)
+    assert models.known_lines("UAlice", one) == ["first and stale"]
+    assert PersonModels(office.journal, Places(office.journal)).known_lines("UAlice", one) == [
+        "first and stale"
+    ]
 
 
 async def test_this_channels_model_comes_first_then_the_newest(office: Office, models: PersonModels) -> None:
@@ -78,18 +80,18 @@ async def test_this_channels_model_comes_first_then_the_newest(office: Office, m
     await learn(office, models, here, "here")
     for n in range(1, 10):
         await learn(office, models, await office.open(f"C{n}"), f"in C{n}")
-    assert models.about("UAlice", here) == ["here", "in C9", "in C8", "in C7", "in C6"]
+    assert models.known_lines("UAlice", here) == ["here", "in C9", "in C8", "in C7", "in C6"]
     assert MOST == 5
 
 
 async def test_a_model_that_was_forgotten_says_nothing(office: Office, models: PersonModels) -> None:
     thread = await office.open("C1")
     model = await learn(office, models, thread, "Alice lives in Elm Street.")
-    assert models.about("UAlice", thread)
+    assert models.known_lines("UAlice", thread)
     await forget(office.journal, model)
-    assert models.about("UAlice", thread) == []
-    assert models.base("UAlice", thread) == (0, "")
+    assert models.known_lines("UAlice", thread) == []
+    assert models.base_model("UAlice", thread) == (0, "")
     again = await learn(office, models, thread, "Alice is called Alice.")
     for one in (models, PersonModels(office.journal, Places(office.journal))):
-        assert one.stands(again)
-        assert one.about("UAlice", thread) == ["Alice is called Alice."]
+        assert one.is_current(again)
+        assert one.known_lines("UAlice", thread) == ["Alice is called Alice."]

@@ -34,19 +34,19 @@ def test_another_team_knows_nothing() -> None:
 
 async def channels(places: Places, thread: str, before: int) -> set[str]:
     """Whose content may be known in this thread."""
-    here = places.of(thread)
+    here = places.channel_of(thread)
     assert here
-    return {there.channel for there in places.known(here, before)}
+    return {there.channel for there in places.visible_channels(here, before)}
 
 
 async def test_a_channel_that_was_made_private_is_no_longer_known_elsewhere(office: Office) -> None:
     places = Places(office.journal)
     await office.open("C1", "public")
     here = await office.open("C2", "public")
-    before = office.journal.last() + 1
+    before = office.journal.last_seq_of_all() + 1
     assert await channels(places, here, before) == {"C1", "C2"}
     await office.open("C1", "private")
-    assert await channels(places, here, office.journal.last() + 1) == {"C2"}
+    assert await channels(places, here, office.journal.last_seq_of_all() + 1) == {"C2"}
     assert await channels(places, here, before) == {"C1", "C2"}, "a body sees what it saw as it began"
     assert await channels(Places(office.journal), here, before) == {"C1", "C2"}
 
@@ -56,7 +56,7 @@ async def test_a_channel_that_was_shared_knows_nothing_else_from_then_on(office:
     here = await office.open("C1", "public")
     await office.open("C2", "public")
     await office.open("C1", "shared")
-    assert await channels(places, here, office.journal.last() + 1) == {"C1"}
+    assert await channels(places, here, office.journal.last_seq_of_all() + 1) == {"C1"}
 
 
 @pytest.mark.parametrize("audience", ["private", "shared", ""])
@@ -64,22 +64,22 @@ async def test_so_it_is_where_an_old_conversation_goes_on(office: Office, audien
     places = Places(office.journal)
     await office.open("C1", "public")
     here = await office.open("C2", "public")
-    before = office.journal.last() + 1
+    before = office.journal.last_seq_of_all() + 1
     assert await channels(places, here, before) == {"C1", "C2"}
     await office.turn("C1", audience)
-    assert places.of("slack:T1") is None
+    assert places.channel_of("slack:T1") is None
     for one in (places, Places(office.journal)):
-        assert await channels(one, here, office.journal.last() + 1) == {"C2"}
+        assert await channels(one, here, office.journal.last_seq_of_all() + 1) == {"C2"}
         assert await channels(one, here, before) == {"C1", "C2"}
     await office.open("C1", "public")
-    assert await channels(Places(office.journal), here, office.journal.last() + 1) == {"C1", "C2"}
+    assert await channels(Places(office.journal), here, office.journal.last_seq_of_all() + 1) == {"C1", "C2"}
 
 
 async def test_a_channel_keeps_its_name_where_slack_does_not_say_it(office: Office) -> None:
     places = Places(office.journal)
     names = list[str]()
     for said in ("a channel", "#attic", "#loft", "a channel"):
-        channel = places.of(await office.open("C1", place=said))
+        channel = places.channel_of(await office.open("C1", place=said))
         assert channel
         names.append(channel.now)
     assert names == ["a channel", "#attic", "#loft", "#loft"]
@@ -88,7 +88,7 @@ async def test_a_channel_keeps_its_name_where_slack_does_not_say_it(office: Offi
 async def test_a_channel_in_which_nobody_spoke_is_none(office: Office) -> None:
     here = await office.open("C1", "public")
     await office.turn("C2", "public")
-    assert await channels(Places(office.journal), here, office.journal.last() + 1) == {"C1"}
+    assert await channels(Places(office.journal), here, office.journal.last_seq_of_all() + 1) == {"C1"}
 
 
 async def test_what_it_said_unasked_is_known_by_its_ts_whenever_it_was_said(office: Office) -> None:
@@ -112,8 +112,8 @@ async def test_what_it_said_unasked_is_known_by_its_ts_whenever_it_was_said(offi
     for number in range(3):
         said.append(await office.speak(at_the_top.thread, f"No. {number}"))
         answered = await office.speak(below, f"Answer {number}")
-        assert [places.said_unasked("T1", "C1", one.event.ts) for one in said] == [one.seq for one in said]
-        assert not places.said_unasked("T1", "C1", answered.event.ts), "it stands in a thread"
-    assert not places.said_unasked("T1", "C1", "")
+        assert [places.find_unprompted("T1", "C1", one.event.ts) for one in said] == [one.seq for one in said]
+        assert not places.find_unprompted("T1", "C1", answered.event.ts), "it stands in a thread"
+    assert not places.find_unprompted("T1", "C1", "")
     for team, channel in (("T1", "C2"), ("T1", "C3"), ("T2", "C1")):
-        assert not places.said_unasked(team, channel, said[0].event.ts)
+        assert not places.find_unprompted(team, channel, said[0].event.ts)

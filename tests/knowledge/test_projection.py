@@ -24,10 +24,10 @@ class Learned(Projection):
 
     kinds = (PersonLearned,)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.texts: list[str] = []
 
-    def _take(self, entry: Entry[PersonLearned]) -> None:
+    def _fold_entry(self, entry: Entry[PersonLearned]) -> None:
         self.texts.append(entry.event.text)
 
 
@@ -44,13 +44,13 @@ class Watched(Journal):
         self.opened = 0
         """How often somebody looked beside the loop."""
 
-    async def apart(self, ask: Callable[[Beside], T]) -> T:
+    async def read_in_background(self, ask: Callable[[Beside], T]) -> T:
         self.opened += 1
-        return await super().apart(ask)
+        return await super().read_in_background(ask)
 
-    def sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+    def readable_entries(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         self.read.set()
-        return super().sound(seqs)
+        return super().readable_entries(seqs)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def _open(journal: Journal, number: int) -> None:
 
 
 async def _learn(journal: Journal, person: str, text: str) -> None:
-    since = journal.last()
+    since = journal.last_seq_of_all()
     learned = PersonLearned(person=person, name=person, text=text, since=since)
     await journal.append(FIRST, learned, key=f"{person}@{since}")
 
@@ -100,7 +100,7 @@ async def test_others_go_on_while_it_is_folded_and_then_there_is_little_left(jou
     places = Places(journal)
     assert await passes(journal, places) > 3
     assert await passes(journal, places) <= 2, "there is nothing left to fold"
-    channel = places.of("sess-7")
+    channel = places.channel_of("sess-7")
     assert channel
     assert channel.audience == "shared"
 
@@ -110,7 +110,7 @@ async def test_whoever_asks_in_between_is_told_from_the_whole(journal: Watched) 
     folding = asyncio.create_task(places.update())
     await journal.read.wait()
     assert not folding.done()
-    channel = places.of(FIRST)
+    channel = places.channel_of(FIRST)
     assert channel
     assert channel.audience == "shared", "who can read it now, not who could then"
     await folding
@@ -147,15 +147,15 @@ async def test_what_a_former_life_wrote_is_folded_though_only_something_else_was
     async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
         await _open(journal, 0)
     async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
-        assert journal.last() == 1
+        assert journal.last_seq_of_all() == 1
         await _learn(journal, ALICE, "likes tea")
-        assert journal.last() == 2
+        assert journal.last_seq_of_all() == 2
         places = Places(journal)
         await places.update()
-        assert places.of(FIRST)
+        assert places.channel_of(FIRST)
         await _open(journal, 1)
         await places.update()
-        assert places.of("sess-1")
+        assert places.channel_of("sess-1")
 
 
 async def test_what_another_daemon_wrote_is_folded_also_where_something_else_came_after_it(
@@ -170,8 +170,8 @@ async def test_what_another_daemon_wrote_is_folded_also_where_something_else_cam
         async with Journal(path, FakeClock(), SOUL_KINDS) as other:
             await _open(other, 1)
             await places.update()
-            assert places.of("sess-1")
+            assert places.channel_of("sess-1")
             await _open(other, 2)
         await _learn(journal, ALICE, "likes tea")
         await places.update()
-        assert places.of("sess-2")
+        assert places.channel_of("sess-2")

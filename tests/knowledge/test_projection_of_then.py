@@ -24,10 +24,10 @@ class Noted(Projection):
     kinds: ClassVar[tuple[type[Event], ...]] = (Remembered,)
     taken = 0
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.texts: list[str] = []
 
-    def _take(self, entry: Entry[Any]) -> None:
+    def _fold_entry(self, entry: Entry[Any]) -> None:
         self.taken += 1
         self.texts.append(entry.event.text)
 

@@ -151,12 +151,12 @@ def garbled(seed: int) -> str | None:
         size = random.choice([1, 1, 2, 3, 7, 40])
         coming.feed(text[at : at + size])
         at += size
-        shown = coming.said(SAY)
+        shown = coming.section_text(SAY)
         if not words.startswith(shown):
             return f"{seed}: {shown!r} was shown of {text!r}"
     coming.end()
-    if coming.said(SAY) != words or (marked and coming.kept != text):
-        return f"{seed}: it reads {coming.said(SAY)!r} of {text!r}"
+    if coming.section_text(SAY) != words or (marked and coming.own_text != text):
+        return f"{seed}: it reads {coming.section_text(SAY)!r} of {text!r}"
     return None
 
 
@@ -175,13 +175,13 @@ def problem(seed: int) -> str | None:
         size = random.choice([1, 1, 2, 3, 7, 40])
         cut.feed(text[at : at + size])
         at += size
-        shown = cut.said(SAY)
+        shown = cut.section_text(SAY)
         if leak := leaks(shown):
             return f"{seed}: {leak} in {shown!r} of {text!r}"
     cut.end()
-    if (cut.text, cut.outside, cut.kept) != (once.text, once.outside, once.kept):
+    if (cut.text, cut.text_outside, cut.own_text) != (once.text, once.text_outside, once.own_text):
         return f"{seed}: cut otherwise, it reads {cut.text} and not {once.text} of {text!r}"
-    for shown in (once.said(SAY), "" if SAY in once.text else once.outside):
+    for shown in (once.section_text(SAY), "" if SAY in once.text else once.text_outside):
         if leak := leaks(shown):
             return f"{seed}: {leak} in {shown!r} of {text!r}"
     return None

@@ -52,8 +52,8 @@ PUBLIC = [
 
 @pytest.mark.parametrize("text", PUBLIC)
 def test_ordinary_words_are_said_as_they_are(text: str) -> None:
-    assert sections(f"<say>{text}</say><mood>fine</mood>", TAGS, PRIVATE).said(SAY) == text
-    assert sections(text, TAGS, PRIVATE).outside == text
+    assert sections(f"<say>{text}</say><mood>fine</mood>", TAGS, PRIVATE).section_text(SAY) == text
+    assert sections(text, TAGS, PRIVATE).text_outside == text
 
 
 @pytest.mark.parametrize("size", [1, 5, 1_000])
@@ -63,7 +63,7 @@ def test_what_a_channel_says_beside_its_name_is_read_alike_at_any_cut(size: int)
     for start in range(0, len(said), size):
         parsed.feed(said[start : start + size])
     parsed.end()
-    assert parsed.outside == "Hello"
+    assert parsed.text_outside == "Hello"
 
 
 @pytest.mark.parametrize("size", [1, 3, 1_000])
@@ -76,15 +76,15 @@ def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
     for start in range(0, len(said), size):
         parsed.feed(said[start : start + size])
     parsed.end()
-    assert parsed.said(SAY) == page
+    assert parsed.section_text(SAY) == page
     for untold in (
         f"```xml\n<aside>S</aside>\n<say>{page}</say>\n```",
         f"<aside>x\n```\n<aside>S</aside>\n```\nS</aside><say>{page}</say>",
         f"<think><say></think>\n```\n<aside>S</aside>\n```\n<say>{page}</say>",
         f"<say>{page}\n```\nx\n``` <aside>S</aside></say>",
     ):
-        assert "S" not in sections(untold, TAGS, PRIVATE).said(SAY)
-        assert "S" not in str(Answer(entry("pipeline", untold)).said)
+        assert "S" not in sections(untold, TAGS, PRIVATE).section_text(SAY)
+        assert "S" not in str(Answer(entry("pipeline", untold)).speakable_dialogue)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
     before: str, block: str
 ) -> None:
     parsed = sections(f"{before}Well:\n{block}\n<think>S</think>\n`<think>`", TAGS, PRIVATE)
-    said = parsed.said(SAY) if before else parsed.outside
+    said = parsed.section_text(SAY) if before else parsed.text_outside
     assert "S" not in said
     assert said.endswith("`<think>`")
 
@@ -127,7 +127,7 @@ def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
 )
 def test_of_an_untagged_answer_only_what_is_proven_is_said(text: str) -> None:
     call = entry("plainly", text)
-    assert Answer(call).said == "Hello"
+    assert Answer(call).speakable_dialogue == "Hello"
     assert remember(call).content == "<say>Hello</say>", "and nothing else is remembered as said"
 
 
@@ -137,10 +137,12 @@ def test_channels_without_their_marks_are_known_at_any_cut() -> None:
         coming = Sections(TAGS, PRIVATE)
         for at in range(0, len(text), size):
             coming.feed(text[at : at + size])
-            assert "Hello".startswith(coming.said(SAY))
+            assert "Hello".startswith(coming.section_text(SAY))
         coming.end()
-        assert (coming.said(SAY), coming.foreign) == ("Hello", True)
-    assert Answer(entry("plainly", "analysisThe user S")).said == "", "it broke off before it was said"
+        assert (coming.section_text(SAY), coming.foreign) == ("Hello", True)
+    assert Answer(entry("plainly", "analysisThe user S")).speakable_dialogue == "", (
+        "it broke off before it was said"
+    )
 
 
 def test_what_stands_outside_of_a_fused_answer_was_not_said() -> None:
@@ -150,9 +152,9 @@ def test_what_stands_outside_of_a_fused_answer_was_not_said() -> None:
 
 def test_an_answer_that_ends_in_a_thought_is_asked_for_again() -> None:
     for text in ("<say>The <think> S</say><mood>x</mood>", "<say>Hi<think>S", "<say>```<think>S</say>"):
-        assert Answer(entry("pipeline", text)).said is None
-    assert Answer(entry("pipeline", "<say>Hello<|im_end|>")).said == "Hello"
-    assert Answer(entry("pipeline", "<say>Hello</say><think>S")).said == "Hello"
+        assert Answer(entry("pipeline", text)).speakable_dialogue is None
+    assert Answer(entry("pipeline", "<say>Hello<|im_end|>")).speakable_dialogue == "Hello"
+    assert Answer(entry("pipeline", "<say>Hello</say><think>S")).speakable_dialogue == "Hello"
 
 
 ABOUT_TAGS = [
@@ -179,19 +181,19 @@ def test_a_sentence_about_the_tags_of_thoughts_is_said_whole(text: str, size: in
     for start in range(0, len(raw), size):
         parsed.feed(raw[start : start + size])
     parsed.end()
-    assert (parsed.said(SAY), parsed.said("mood"), parsed.kept) == (text, "fine", raw)
-    assert Answer(entry("pipeline", raw)).said == text
-    assert Answer(entry("plainly", raw)).said == text
-    assert Answer(entry("plainly", text)).said == text, "in no section, too"
+    assert (parsed.section_text(SAY), parsed.section_text("mood"), parsed.own_text) == (text, "fine", raw)
+    assert Answer(entry("pipeline", raw)).speakable_dialogue == text
+    assert Answer(entry("plainly", raw)).speakable_dialogue == text
+    assert Answer(entry("plainly", text)).speakable_dialogue == text, "in no section, too"
     assert remember(entry("pipeline", raw)).content == raw
 
 
 @pytest.mark.parametrize("text", UNTOLD_FROM_THOUGHTS)
 def test_a_sentence_that_may_hold_a_thought_is_not_said_in_part(text: str) -> None:
     raw = f"<say>{text}</say><mood>fine</mood>"
-    assert Answer(entry("pipeline", raw)).said is None
-    assert Answer(entry("plainly", raw)).said == ""
-    assert Answer(entry("plainly", text)).said == ""
+    assert Answer(entry("pipeline", raw)).speakable_dialogue is None
+    assert Answer(entry("plainly", raw)).speakable_dialogue == ""
+    assert Answer(entry("plainly", text)).speakable_dialogue == ""
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_a_thought_with_words_about_tags_is_none_the_less_private(text: str) -> 
         ("plainly", f"<say>{text}</say>"),
         ("plainly", text),
     ):
-        assert "S" not in str(Answer(entry(name, raw)).said)
+        assert "S" not in str(Answer(entry(name, raw)).speakable_dialogue)
 
 
 LONE_MARKS = [
@@ -239,8 +241,8 @@ def test_what_stands_before_a_lone_private_mark_in_any_notation_is_not_said(mark
     for start in range(0, len(raw), size):
         parsed.feed(raw[start : start + size])
     parsed.end()
-    assert (parsed.said(SAY), parsed.said("mood")) == ("Hello", "fine")
-    assert Answer(entry("plainly", f"SECRET {mark}Hello")).said == "Hello"
+    assert (parsed.section_text(SAY), parsed.section_text("mood")) == ("Hello", "fine")
+    assert Answer(entry("plainly", f"SECRET {mark}Hello")).speakable_dialogue == "Hello"
 
 
 @pytest.mark.parametrize("size", [1, 1_000])
@@ -257,8 +259,8 @@ def test_sections_with_other_brackets_are_sections(form: str, size: int) -> None
     for start in range(0, len(raw), size):
         parsed.feed(raw[start : start + size])
     parsed.end()
-    assert parsed.said(SAY) == "Hello"
-    assert "SECRET" not in parsed.outside
+    assert parsed.section_text(SAY) == "Hello"
+    assert "SECRET" not in parsed.text_outside
 
 
 ORDINARY = [
@@ -272,13 +274,15 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_other_brackets_without_a_private_name_are_said_as_they_are(text: str) -> None:
-    assert Answer(entry("pipeline", f"<aside>a</aside><say>{text}</say>")).said == text
+    assert Answer(entry("pipeline", f"<aside>a</aside><say>{text}</say>")).speakable_dialogue == text
 
 
 def test_a_comment_with_the_name_of_a_thought_is_private() -> None:
     for comment in ("<!-- aside: SECRET -->", "<!--thinking SECRET-->", "<!--aside-->SECRET<!--/aside-->"):
-        assert Answer(entry("pipeline", f"<say>{comment}Hello</say>")).said == "Hello"
-    assert Answer(entry("pipeline", "<say>Hello.</say></aside>")).said == "Hello.", "it closes nothing"
+        assert Answer(entry("pipeline", f"<say>{comment}Hello</say>")).speakable_dialogue == "Hello"
+    assert Answer(entry("pipeline", "<say>Hello.</say></aside>")).speakable_dialogue == "Hello.", (
+        "it closes nothing"
+    )
 
 
 FULL = '{"aside": "SECRET", "next": "conversation", "say": "Hello", "mood": "fine"}'
@@ -313,13 +317,13 @@ NEVER_SAID = [
 @pytest.mark.parametrize("text", IN_JSON)
 def test_of_an_answer_in_json_the_speech_alone_is_said(text: str) -> None:
     for name in ("pipeline", "plainly"):
-        assert Answer(entry(name, text)).said == "Hello"
+        assert Answer(entry(name, text)).speakable_dialogue == "Hello"
 
 
 @pytest.mark.parametrize("text", NEVER_SAID)
 def test_json_that_is_private_broken_or_empty_is_never_an_answer(text: str) -> None:
-    assert Answer(entry("pipeline", text)).said is None
-    assert Answer(entry("plainly", text)).said == ""
+    assert Answer(entry("pipeline", text)).speakable_dialogue is None
+    assert Answer(entry("plainly", text)).speakable_dialogue == ""
 
 
 @pytest.mark.parametrize("text", [*IN_JSON, *NEVER_SAID])
@@ -327,7 +331,7 @@ def test_private_json_is_not_shown_while_it_comes(text: str) -> None:
     coming = Sections(TAGS, PRIVATE)
     for char in text:
         coming.feed(char)
-        assert "SECRET" not in speech_so_far(coming.said(SAY))
+        assert "SECRET" not in speech_so_far(coming.section_text(SAY))
 
 
 @pytest.mark.parametrize(
@@ -341,8 +345,8 @@ def test_private_json_is_not_shown_while_it_comes(text: str) -> None:
     ],
 )
 def test_json_without_a_private_part_is_an_ordinary_text(text: str) -> None:
-    assert Answer(entry("pipeline", f"<say>{text}</say>")).said == text
-    assert Answer(entry("plainly", text)).said == text
+    assert Answer(entry("pipeline", f"<say>{text}</say>")).speakable_dialogue == text
+    assert Answer(entry("plainly", text)).speakable_dialogue == text
 
 
 def test_an_answer_in_json_is_remembered_as_its_sections() -> None:
@@ -404,7 +408,7 @@ def streamed(text: str, coming: Sections, begins: str) -> None:
     coming.feed(begins)
     for at in range(0, len(text), 64):
         coming.feed(text[at : at + 64])
-        coming.said(SAY)
+        coming.section_text(SAY)
     coming.end()
 
 

@@ -96,7 +96,7 @@ def streamed(text: str, size: int) -> tuple[Sections, list[str]]:
     coming, shown = Sections(TAGS, PRIVATE, K7), list[str]()
     for start in range(0, len(text), size):
         coming.feed(text[start : start + size])
-        shown.append(coming.said(SAY))
+        shown.append(coming.section_text(SAY))
     coming.end()
     return coming, shown
 
@@ -106,10 +106,10 @@ def streamed(text: str, size: int) -> tuple[Sections, list[str]]:
 def test_a_bare_tag_in_a_marked_answer_is_said_as_it_is_written(text: str, size: int) -> None:
     raw = f"{ASIDE}<say-k7>{text}</say-k7>{MOOD}"
     coming, shown = streamed(raw, size)
-    assert (coming.said(SAY), coming.said("mood"), coming.kept) == (text, "calm", raw)
+    assert (coming.section_text(SAY), coming.section_text("mood"), coming.own_text) == (text, "calm", raw)
     assert all(text.startswith(one) for one in shown)
-    assert answer(raw).said == text
-    assert answer(raw).kept == raw
+    assert answer(raw).speakable_dialogue == text
+    assert answer(raw).remembered_text == raw
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -117,29 +117,29 @@ def test_a_bare_tag_in_a_marked_answer_is_said_as_it_is_written(text: str, size:
 def test_a_tag_in_code_of_a_bare_answer_is_said_as_it_is_written(text: str, size: int) -> None:
     raw = f"<aside>SECRET</aside>\n<say>{text}</say>\n<mood>calm</mood>"
     coming, shown = streamed(raw, size)
-    assert (coming.said(SAY), coming.said("mood")) == (text, "calm")
+    assert (coming.section_text(SAY), coming.section_text("mood")) == (text, "calm")
     assert all(text.startswith(one) for one in shown)
-    assert answer(raw).said == Answer(entry("pipeline", raw)).said == text
+    assert answer(raw).speakable_dialogue == Answer(entry("pipeline", raw)).speakable_dialogue == text
     assert remember(entry("pipeline", raw)).content == raw
-    assert answer(f"{text} And so on.", "plainly").said == f"{text} And so on.", "untagged, too"
+    assert answer(f"{text} And so on.", "plainly").speakable_dialogue == f"{text} And so on.", "untagged, too"
 
 
 @pytest.mark.parametrize("size", [1, 3, 10_000])
 @pytest.mark.parametrize("raw", HELLO.values(), ids=HELLO.keys())
 def test_a_marked_answer_with_a_slip_says_its_speech_alone(raw: str, size: int) -> None:
     coming, shown = streamed(raw, size)
-    assert "SECRET" not in coming.said(SAY)
+    assert "SECRET" not in coming.section_text(SAY)
     lone = "lone" in next(name for name, text in HELLO.items() if text == raw)
     preamble = raw.startswith("I may")
     assert lone or preamble or not any("SECRET" in one for one in shown)
     for name in ("pipeline", "plainly"):
-        assert answer(raw, name).said == "Hello"
+        assert answer(raw, name).speakable_dialogue == "Hello"
 
 
 @pytest.mark.parametrize("raw", UNTOLD.values(), ids=UNTOLD.keys())
 def test_an_answer_without_speech_that_is_proven_says_nothing(raw: str) -> None:
-    assert answer(raw).said is None
-    assert "SECRET" not in str(answer(raw, "plainly").said)
+    assert answer(raw).speakable_dialogue is None
+    assert "SECRET" not in str(answer(raw, "plainly").speakable_dialogue)
     for size in (1, 3, 10_000):
         assert not any("SECRET" in one for one in streamed(raw, size)[1])
 
@@ -147,10 +147,10 @@ def test_an_answer_without_speech_that_is_proven_says_nothing(raw: str) -> None:
 def test_the_end_of_what_is_said_ends_it_in_a_block_that_was_never_closed() -> None:
     for end in ("</say-k7>\n<mood-k7>calm</mood-k7>", "</say-k7>", "\n<mood-k7>calm</mood-k7>"):
         raw = f"<say-k7>```\nx = 1\n{end}"
-        assert answer(raw).said == "```\nx = 1"
-        assert streamed(raw, 3)[0].said(SAY).strip() == "```\nx = 1"
-    assert answer("<say-k7>```\nx\n<aside-k7>SECRET</aside-k7></say-k7>").said == "```\nx"
-    assert answer("<say>```\nx\n</say>\n<aside>SECRET\n```\nSECRET</aside>").said == "```\nx"
+        assert answer(raw).speakable_dialogue == "```\nx = 1"
+        assert streamed(raw, 3)[0].section_text(SAY).strip() == "```\nx = 1"
+    assert answer("<say-k7>```\nx\n<aside-k7>SECRET</aside-k7></say-k7>").speakable_dialogue == "```\nx"
+    assert answer("<say>```\nx\n</say>\n<aside>SECRET\n```\nSECRET</aside>").speakable_dialogue == "```\nx"
 
 
 def test_speech_is_shown_as_it_comes_though_a_tag_may_follow() -> None:

@@ -87,7 +87,7 @@ def test_similarity_says_how_much_two_texts_share() -> None:
 
 
 def similarity(one: str, other: str) -> float:
-    return profile(one).like(profile(other))
+    return profile(one).similarity_to(profile(other))
 
 
 def took(one: str, other: str) -> float:
@@ -114,9 +114,9 @@ def test_long_texts_are_compared_at_once(alphabet: str) -> None:
 def test_a_run_is_told_the_same_whatever_the_clock_says() -> None:
     run, program = Stagnation(), Stagnation(exact=True)
     for round_ in (run, program):
-        assert round_.notice("LOOK\nAs of 06:09:07: red") == ""
-    assert run.notice("look\nAs of 06:10:11: red.") == "nudge"
-    assert program.notice("look\nAs of 06:10:11: red.") == ""
+        assert round_.observe_round("LOOK\nAs of 06:09:07: red") == ""
+    assert run.observe_round("look\nAs of 06:10:11: red.") == "nudge"
+    assert program.observe_round("look\nAs of 06:10:11: red.") == ""
 
 
 def soul(text: str) -> Memory:

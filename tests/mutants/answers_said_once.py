@@ -60,13 +60,13 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "in a parallel context nothing is streamed, and no message without its key is adopted",
-        Speech.hear,
+        Speech.update,
         condition().part(2).dropped(),
         "said-beside/kills",
     ),
     Mutant(
         "the messages of parallel contexts wait for each other",
-        Speech.close,
+        Speech.finish,
         nth(ast.AsyncWith).unwrapped(),
         "said-beside/kills",
     ),
@@ -79,13 +79,13 @@ ANSWERS_SAID_ONCE = (
     Mutant(
         "what it said since goes on",
         settle_abandoned,
-        call_of(Execution.left_open).calls(Execution.entries),
+        call_of(Execution.entries_left_open).calls(Execution.recorded_entries),
         "new-code",
     ),
     Mutant(
         "what was said before is known before anything new is heard",
         Speech._read_back,
-        call_of(Steps.read, 3).removed(),
+        call_of(Steps.read_back, 3).removed(),
         "half-said-and-stopped",
     ),
     Mutant(
@@ -114,7 +114,7 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "answer-lost: in doubt, what was said is looked for",
-        Message.standing,
+        Message.posted_ts,
         condition().never(),
         Case(test_every_message_is_answered_once, "answer-lost"),
     ),
@@ -144,7 +144,7 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "after a restart nothing is shown before it is known not to stand there",
-        Speech.hear,
+        Speech.update,
         condition().part(1).dropped(),
         test_what_it_says_again_after_an_edit_is_said_once,
     ),

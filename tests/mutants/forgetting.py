@@ -56,7 +56,7 @@ FORGETTING = (
     ),
     Mutant(
         "a fold begins anew where words were forgotten",
-        Projection._heed,
+        Projection._reset_if_invalid,
         value_of("forgotten").never(),
         test_what_was_forgotten_is_read_anew,
     ),
@@ -68,7 +68,7 @@ FORGETTING = (
     ),
     Mutant(
         "what was forgotten while a page was read does not stand on it",
-        Journal.apart,
+        Journal.read_in_background,
         condition(2).always(),
         test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it,
     ),
@@ -104,13 +104,13 @@ FORGETTING = (
     ),
     Mutant(
         "inner life: a branch that was forgotten runs no more",
-        ProcessLog._take,
+        ProcessLog._fold_entry,
         condition().part(2).dropped(),
         test_a_branch_that_is_forgotten_is_in_the_log_no_more,
     ),
     Mutant(
         "what a DM has at hand is made anew when any of it is forgotten",
-        DMs._clear,
+        DMs._reset,
         value_of("_at_hand").becomes("getattr(self, '_at_hand', {})"),
         test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations,
     ),

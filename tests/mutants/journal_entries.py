@@ -92,7 +92,7 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "what could not be read again is not written",
-        Journal.draft,
+        Journal.make_draft,
         call_of(Kinds.read_back).becomes("(self.kinds.dump(event), event)"),
         test_an_event_that_could_not_be_read_again_is_not_written,
     ),
@@ -105,7 +105,7 @@ JOURNAL_ENTRIES = (
     Mutant(
         "a journal that can be written again says so",
         Writer.commit,
-        call_of(Writer._well).removed(),
+        call_of(Writer._report_recovery).removed(),
         test_a_locked_database_is_waited_for,
     ),
     Mutant(
@@ -140,19 +140,19 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "engine: what a step asks is compared when it is read back",
-        Record.read,
+        Record.read_back,
         condition(2).never(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "yes to X is not yes to Y"),
     ),
     Mutant(
         "engine: what returns must have read all that is recorded",
-        Record.ends,
+        Record.check_all_read,
         value_of("left").becomes("[]"),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "early return"),
     ),
     Mutant(
         "engine: a new step passes by none that is recorded",
-        Record.goes_live,
+        Record.begin_step,
         condition(2).never(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "a step is inserted"),
     ),
@@ -184,14 +184,14 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "replay: a new step passes by no context that is recorded",
-        Record.goes_live,
+        Record.begin_step,
         condition(3).never(),
         test_a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it,
     ),
     Mutant(
         "replay: all contexts are claimed before any runs",
         Steps.__init__,
-        call_of(Record.claim).removed(),
+        call_of(Record.enter_context).removed(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "branches"),
     ),
     Mutant(
@@ -214,7 +214,7 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "at hand: what another daemon wrote is asked of the file",
-        AtHand.holds,
+        AtHand.holds_all_after,
         returned().part(3).dropped(),
         test_what_another_daemon_writes_is_seen,
     ),

@@ -47,7 +47,7 @@ from tests.stories.test_wrong_clock import test_a_day_that_was_ahead_spends_noth
 MONEY = (
     Mutant(
         "what is in flight counts against the budget",
-        Budget.reserved,
+        Budget.reserve,
         value_of("held", 2).becomes("0.0"),
         test_what_is_in_flight_is_waited_for_and_counts,
     ),
@@ -60,7 +60,7 @@ MONEY = (
     Mutant(
         "limits are asked before each choice of a run",
         _Run.choose,
-        call_of(Chooser.bound).becomes("None"),
+        call_of(Chooser.reached_limit).becomes("None"),
         Case(test_why_a_run_ends, "calls"),
     ),
     Mutant(
@@ -71,7 +71,7 @@ MONEY = (
     ),
     Mutant(
         "without an owner nobody is asked to let it go on",
-        Run.goes_on,
+        Run.may_continue,
         condition(3).part(4).dropped(),
         Case(test_why_a_run_ends, "loops"),
     ),
@@ -83,13 +83,13 @@ MONEY = (
     ),
     Mutant(
         "a consent resets the count of a thread",
-        Gauge.tree,
+        Gauge.usage_of_tree,
         condition(2).part(1).dropped(),
         Case(test_each_bound_holds_where_it_is_reached_and_not_before, "thread-limits0-calls"),
     ),
     Mutant(
         "a consent resets the count of a person",
-        Day.after,
+        Day.with_entry,
         nth(ast.MatchValue, 2).part(1).becomes("'nobody'"),
         Case(test_each_bound_holds_where_it_is_reached_and_not_before, "person-limits0-calls"),
     ),
@@ -101,13 +101,13 @@ MONEY = (
     ),
     Mutant(
         "a person's word begins the count of a thread anew",
-        Gauge.tree,
+        Gauge.usage_of_tree,
         condition(2).part(2).dropped(),
         test_a_thread_counts_what_it_does_since_a_person_spoke,
     ),
     Mutant(
         "a day counts what was spent on it, and nothing of the future",
-        Day.after,
+        Day.with_entry,
         condition().part(1).part(3).dropped(),
         test_a_day_that_was_ahead_spends_nothing_of_today,
     ),
@@ -119,13 +119,13 @@ MONEY = (
     ),
     Mutant(
         "reading: calls on their way count",
-        Ledger.reached,
+        Ledger.reached_limit,
         condition().part(1).only(1),
         test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
     ),
     Mutant(
         "reading: what is on its way is waited for where it alone stands in the way",
-        Ledger.reserved,
+        Ledger.reserve,
         condition().never(),
         test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for,
     ),
@@ -143,7 +143,7 @@ MONEY = (
     ),
     Mutant(
         "open thought: calls on their way count",
-        Gauge.in_the_open,
+        Gauge.exceeded_in_tree,
         call_of(replace).only(1),
         test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once,
     ),

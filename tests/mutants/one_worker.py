@@ -98,13 +98,13 @@ ONE_WORKER = (
     ),
     Mutant(
         "answers: each counts once",
-        Answers.to,
+        Answers.find_answer,
         condition().part(1).dropped(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "two alike questions"),
     ),
     Mutant(
         "suspects: one at a time is at work",
-        Suspects.may_turn,
+        Suspects.may_take_turn,
         condition(5).removed(),
         test_two_poisons_are_given_up_alone,
     ),

@@ -39,20 +39,20 @@ from tests.stories.test_guarded import test_a_token_that_others_could_guess_does
 PAGE_ACCESS = (
     Mutant(
         "strangers: no more than so many come in",
-        Crowd.enter,
-        call_of(Crowd._show_out_for).removed(),
+        Crowd.add,
+        call_of(Crowd._make_room_for).removed(),
         test_strangers_who_wait_shut_nobody_out,
     ),
     Mutant(
         "strangers: no address takes the places of another",
-        Crowd._show_out_for,
-        call_of(Crowd._show_out).part(2).dropped(),
+        Crowd._make_room_for,
+        call_of(Crowd._close_oldest).part(2).dropped(),
         test_no_address_takes_the_places_of_another,
     ),
     Mutant(
         "strangers: who has shown the token is none",
         Gate._holds,
-        call_of(Crowd.vouch).removed(),
+        call_of(Crowd.mark_trusted).removed(),
         test_who_has_shown_the_token_stays_between_two_questions_too,
     ),
     Mutant(
@@ -63,7 +63,7 @@ PAGE_ACCESS = (
     ),
     Mutant(
         "a wrong token costs time",
-        Brake.wrong,
+        Brake.delay_wrong_token,
         call_of(Clock.sleep).removed(),
         test_the_first_slips_are_free_and_then_each_one_waits_longer,
     ),
@@ -87,20 +87,20 @@ PAGE_ACCESS = (
     ),
     Mutant(
         "a session that nobody uses ends",
-        Credentials.session,
+        Credentials.session_of,
         condition().never(),
         test_a_session_ends_after_seven_days_without_use,
     ),
     Mutant(
         "another token ends all sessions",
-        Secrets.name,
+        Secrets.hashed_name,
         call_of(_bytes).becomes("b'any'"),
         test_another_token_ends_all_sessions_and_links,
     ),
     Mutant(
         "what a session is sent ends with it",
         SessionRoutes.end,
-        call_of(Crowd.part).removed(),
+        call_of(Crowd.close_session).removed(),
         test_the_streams_of_a_session_end_with_it_and_those_of_others_go_on,
     ),
     Mutant(

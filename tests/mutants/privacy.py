@@ -60,7 +60,7 @@ from tests.stories.test_trace_asked import (
 PRIVACY = (
     Mutant(
         "what a run says outside of its dialogue is not spoken",
-        Answer.said,
+        Answer.speakable_dialogue,
         returned(2).becomes("self._sections.outside.strip() or None"),
         test_not_even_where_it_says_nothing_else,
     ),
@@ -96,19 +96,19 @@ PRIVACY = (
     ),
     Mutant(
         "a channel is as open as it is now",
-        Channel.before,
+        Channel.audience_before,
         value_of("audience").part(1).part(2).becomes("0"),
         test_a_channel_that_was_made_private_is_no_longer_known_elsewhere,
     ),
     Mutant(
         "a note of a DM is not found in a channel",
         Memories._known,
-        call_of(Places.known).becomes("[*self._places._channels.values()]"),
+        call_of(Places.visible_channels).becomes("[*self._places._channels.values()]"),
         test_a_secret_of_a_dm_is_known_in_that_dm_alone,
     ),
     Mutant(
         "what was learned in a DM is not used in a channel",
-        PersonModels.about,
+        PersonModels.known_lines,
         condition(2).part(2).dropped(),
         test_what_was_learned_in_a_dm_is_used_in_that_dm_alone,
     ),
@@ -120,13 +120,13 @@ PRIVACY = (
     ),
     Mutant(
         "thoughts: what may become a run of private words is held back",
-        _Dialogue.said,
+        _Dialogue.spoken_so_far,
         call_of(min).becomes("said"),
         test_what_may_become_a_run_is_held_back_from_its_third_word,
     ),
     Mutant(
         "thoughts: a run of private words is not said at the end either",
-        Answer.gives_away,
+        Answer.repeats_private_words,
         returned().never(),
         test_where_it_comes_again_there_is_an_apology,
     ),
@@ -151,13 +151,13 @@ PRIVACY = (
     Mutant(
         "of the owners only who reads a DM decides there",
         SoulTurn.deciders,
-        call_of(SoulTurn.readers).only(1),
+        call_of(SoulTurn.readers_among).only(1),
         test_in_a_conversation_that_no_owner_reads_nobody_is_asked,
     ),
     Mutant(
         "open thought: a foreign thread is as unknown as none",
         Deeds._send,
-        call_of(Tree.knows).always(),
+        call_of(Tree.has_thread).always(),
         test_a_thread_that_is_not_there_is_answered_like_a_foreign_one,
     ),
     Mutant(

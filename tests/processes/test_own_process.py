@@ -66,7 +66,7 @@ TRAVEL = MentalProcess(
     name="travel",
     run=travel,
     when="they want to go somewhere.",
-    leads=("conversation",),
+    leads_to=("conversation",),
     texts={"prompts/travel": Words({"way"}, "way")},
 )
 

@@ -72,5 +72,5 @@ async def read(here: Office) -> None:
 async def patiently(here: Office) -> None:
     """Until all is read, with all the time that this takes."""
     async with asyncio.timeout(PATIENCE):
-        while here.slack.catch_up.running:
+        while here.slack.catch_up.is_running:
             await here.clock.advance(1)

@@ -118,7 +118,7 @@ class Office:
         """Until no bot's message may grow any more, with the time that this takes."""
         await self.acked()
         async with asyncio.timeout(PATIENCE):
-            while self.journal.pending(MayGrow):
+            while self.journal.pending_entries(MayGrow):
                 await rest()
                 await self.clock.advance(1)
 
@@ -132,14 +132,14 @@ class Office:
 
     async def caught_up(self) -> None:
         """Until everything that Slack keeps has been read."""
-        await until(lambda: not self.slack.catch_up.running)
+        await until(lambda: not self.slack.catch_up.is_running)
 
     def entries(self, *kinds: type[E]) -> list[Entry[E]]:
-        return self.journal.kind(*kinds)
+        return self.journal.entries_of_kind(*kinds)
 
     def taken(self) -> list[Entry[Event]]:
         """Everything in the journal that came from people."""
-        return self.journal.kind(Opened, Said)
+        return self.journal.entries_of_kind(Opened, Said)
 
     def one(self, kind: type[E]) -> Entry[E]:
         (entry,) = self.entries(kind)

@@ -144,10 +144,10 @@ async def website(status: int) -> AsyncIterator[str]:
 
 def test_its_own_are_the_messages_of_its_user_and_of_its_bot() -> None:
     me = Me(team="T1", user="U1", bot="B1", name="Soul")
-    assert me.said("U1", "")
-    assert me.said(None, "B1")
-    assert not me.said("U2", "B2")
-    assert not replace(me, bot="").said("U2", "")
+    assert me.is_own_message("U1", "")
+    assert me.is_own_message(None, "B1")
+    assert not me.is_own_message("U2", "B2")
+    assert not replace(me, bot="").is_own_message("U2", "")
 
 
 @pytest.mark.parametrize("word", ["token_revoked", "account_inactive", "invalid_auth", "not_authed"])

@@ -17,7 +17,7 @@ ECHO_TOKEN = "xoxb-rehearsal-2"
 
 def test_only_bots_that_are_named_by_the_ids_of_their_users_can_be_mentioned() -> None:
     named = frozenset({"A0ECHO00001", "B0ECHO00001", "U0ECHO00001", "W0ECHO00001"})
-    assert Allowed(bots=named).neighbours == {"U0ECHO00001", "W0ECHO00001"}
+    assert Allowed(bots=named).mentionable_bots == {"U0ECHO00001", "W0ECHO00001"}
 
 
 async def test_a_dm_is_perceived_in_a_thread_of_its_own(here: Office) -> None:
@@ -87,7 +87,7 @@ async def test_a_follow_up_to_someone_else_is_only_heard(here: Office) -> None:
     await here.say("alice", GENERAL, f"<@{BOB.id}> what do you think?", ts)
     heard = here.one(Heard)
     assert heard.event.text == "@Bob what do you think?"
-    assert here.journal.pending(Heard) == []
+    assert here.journal.pending_entries(Heard) == []
     await here.say("alice", GENERAL, f"<@{BOB.id}> and {ME}?", ts)
     assert [entry.event.address for entry in here.entries(Message)] == ["mention", "mention"]
 

@@ -46,15 +46,15 @@ async def test_an_odd_item_is_passed_over(here: Office, caplog: pytest.LogCaptur
 async def test_beyond_its_patience_it_begins_anew(here: Office, caplog: pytest.LogCaptureFixture) -> None:
     await here.caught_up()
     await here.clock.advance(HOUR)
-    mark = here.slack.catch_up.until
+    mark = here.slack.catch_up.read_until
     here.wire.refuse["conversations.history"] = ["ratelimited"] * (PATIENCE // 3 + 1)
     here.slack.catch_up.wake()
     await until(lambda: here.clock.sleepers > 0)
     while not caplog.records:
-        assert here.slack.catch_up.until == mark
+        assert here.slack.catch_up.read_until == mark
         await here.clock.advance(1)
     await patiently(here)
-    assert here.slack.catch_up.until > mark
+    assert here.slack.catch_up.read_until > mark
     assert "Catching up stopped (ratelimited)" in caplog.text
 
 
@@ -65,7 +65,7 @@ async def test_all_who_read_share_its_pace_in_the_order_in_which_they_come(here:
     done: list[int] = []
 
     async def read(number: int) -> None:
-        await archive.members(GENERAL)
+        await archive.read_members(GENERAL)
         done.append(number)
 
     await read(0)

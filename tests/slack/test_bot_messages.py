@@ -247,9 +247,9 @@ async def test_what_a_neighbour_says_to_others_is_noticed_whole(tmp_path: Path) 
 async def test_what_bots_say_elsewhere_costs_nothing(tmp_path: Path) -> None:
     async with office(tmp_path) as here:
         ts = await here.say(ECHO.bot_token, GENERAL, "The build")
-        before = here.journal.last()
+        before = here.journal.last_seq_of_all()
         await rewritten(here, ts, "The build is red")
-        assert here.journal.last() == before
+        assert here.journal.last_seq_of_all() == before
         assert here.wire.told("conversations.replies") == []
 
 
@@ -260,7 +260,7 @@ async def test_who_is_killed_meanwhile_takes_it_whole_and_once(tmp_path: Path, e
         root = await here.say("alice", GENERAL, "ask Claudius")
         ts = await begun(here, f"{ME} what is", root)
         await here.acked()
-        assert len(here.journal.pending(MayGrow)) == 1
+        assert len(here.journal.pending_entries(MayGrow)) == 1
         await here.slack.stop()
         if ends == "while it is away":
             await ended(here, ts, " the harbour called?")

@@ -40,7 +40,7 @@ async def test_a_question_that_an_earlier_life_left_keeps_its_words_alone(
 ) -> None:
     thread, root, ts = await asked(here)
     (before,) = await here.replies(GENERAL, root)
-    assert await here.slack.speaker.leave(thread, ts, " …", KEY, ours) == ""
+    assert await here.slack.speaker.leave_message(thread, ts, " …", KEY, ours) == ""
     (left,) = await here.replies(GENERAL, root)
     assert left["text"] == before["text"]
     assert left["blocks"] == before["blocks"][:1]
@@ -50,7 +50,9 @@ async def test_a_question_that_an_earlier_life_left_keeps_its_words_alone(
 async def test_after_a_crash_it_is_found_and_rewritten_with_its_buttons(here: Office) -> None:
     thread, root, ts = await asked(here)
     speaker = here.slack.speaker
-    assert [(one.ts, one.key, one.text) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY), QUIET)]
+    assert [(one.ts, one.key, one.text) for one in await speaker.own_messages(thread, 0)] == [
+        (ts, digest(KEY), QUIET)
+    ]
     assert await speaker.finish(thread, ts, "Shall I?", KEY, ours, question(thread)) == ts
     assert await texts(here, root) == ["Shall I?"]
     assert await labels(here, root) == ["Go ahead", "No", "Later"]
@@ -81,7 +83,7 @@ async def test_a_long_text_is_read_back_whole_with_buttons_and_without(here: Off
     speaker = here.slack.speaker
     for choices in (question(thread), None):
         await speaker.finish(thread, ts, text, KEY, ours, choices)
-        assert [one.text for one in await speaker.own(thread, 0)] == [text]
+        assert [one.text for one in await speaker.own_messages(thread, 0)] == [text]
         assert bool(await labels(here, root)) == bool(choices)
     assert await texts(here, root) == [text], "its plain text, too, is whole again"
 

@@ -34,16 +34,16 @@ def test_any_plan_fits_in_what_slack_takes(count: int, text: str) -> None:
 
 async def test_a_card_is_posted_and_changed_under_a_key_of_its_own(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
-    ts = await speaker.card(thread, None, PLAN, KEY, ours)
-    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY))]
-    assert await speaker.card(thread, ts, PLAN, "another", ours) == ts
-    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest("another"))]
+    ts = await speaker.show_card(thread, None, PLAN, KEY, ours)
+    assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, digest(KEY))]
+    assert await speaker.show_card(thread, ts, PLAN, "another", ours) == ts
+    assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, digest("another"))]
     assert [reply["ts"] for reply in await here.replies(GENERAL, root)] == [ts]
 
 
 async def test_a_change_that_slack_does_not_take_says_whether_it_ever_will(here: Office) -> None:
     (thread, _), speaker = await called(here), here.slack.speaker
-    ts = await speaker.card(thread, None, PLAN, KEY, ours)
+    ts = await speaker.show_card(thread, None, PLAN, KEY, ours)
     words: dict[str, type[Exception]] = {
         "message_not_found": CardGone,
         "cant_update_message": CardRefused,
@@ -55,19 +55,19 @@ async def test_a_change_that_slack_does_not_take_says_whether_it_ever_will(here:
     for word, error in words.items():
         here.wire.refuse["chat.update"] = [word]
         with pytest.raises(error) as raised:
-            await speaker.card(thread, ts, PLAN, KEY, ours)
+            await speaker.show_card(thread, ts, PLAN, KEY, ours)
         assert type(raised.value) is error, word
 
 
 async def test_a_card_waits_for_a_rate_limit_but_not_for_long(here: Office) -> None:
     (thread, _), speaker = await called(here), here.slack.speaker
     here.wire.refuse["chat.postMessage"] = ["ratelimited"]
-    posting = asyncio.create_task(speaker.card(thread, None, PLAN, KEY, ours))
+    posting = asyncio.create_task(speaker.show_card(thread, None, PLAN, KEY, ours))
     await until(lambda: here.clock.sleepers > 0)
     await here.clock.advance(3)
     ts = await posting
     here.wire.refuse["chat.update"] = ["ratelimited"] * 2
-    changing = asyncio.create_task(speaker.card(thread, ts, PLAN, KEY, ours))
+    changing = asyncio.create_task(speaker.show_card(thread, ts, PLAN, KEY, ours))
     await until(lambda: here.clock.sleepers > 0)
     await here.clock.advance(3)
     await until(changing.done)
@@ -78,13 +78,13 @@ async def test_a_card_waits_for_a_rate_limit_but_not_for_long(here: Office) -> N
 async def test_a_card_of_a_thread_that_is_another_s_is_not_touched(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
     with pytest.raises(Fenced):
-        await speaker.card(thread, None, PLAN, KEY, lost)
+        await speaker.show_card(thread, None, PLAN, KEY, lost)
     assert await here.replies(GENERAL, root) == []
 
 
 async def test_a_stop_sign_on_the_card_stops_its_conversation(here: Office) -> None:
     thread, root = await called(here)
-    ts = await here.slack.speaker.card(thread, None, PLAN, KEY, ours)
+    ts = await here.slack.speaker.show_card(thread, None, PLAN, KEY, ours)
     event = CardShown(ts=ts, condition=PLAN.condition, steps=PLAN.steps)
     await here.journal.append(thread, event, key=f"{KEY}!receipt", author="soul")
     other = await here.say("bob", GENERAL, f"{ME} and you?")

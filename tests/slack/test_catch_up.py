@@ -53,7 +53,7 @@ async def test_what_was_sent_while_no_socket_was_open_is_found_after_the_reconne
     await here.caught_up()
     here.wire.held["apps.connections.open"] = asyncio.Event()
     await here.world.workspace.links.close()
-    await until(lambda: not here.slack.hearing.alive)
+    await until(lambda: not here.slack.hearing.alive_count)
     await post(here, "alice", dm, "hello?")
     here.lose()
     here.wire.held["apps.connections.open"].set()

@@ -53,7 +53,7 @@ async def until_asked(here: Office, threads: int) -> None:
 
 def marked(journal: Reading) -> list[str]:
     """The threads of which is written down that they were read, in order."""
-    marks: list[Entry[ReadOn]] = journal.kind(ReadOn)
+    marks: list[Entry[ReadOn]] = journal.entries_of_kind(ReadOn)
     return [root for mark in marks for root in mark.event.threads.get(GENERAL, {})]
 
 
@@ -118,7 +118,7 @@ async def test_what_is_missed_while_it_reads_waits_for_no_end_of_that(tmp_path: 
         await until_asked(here, 5)
         here.wire.held["apps.connections.open"] = asyncio.Event()
         await here.world.workspace.links.close()
-        await until(lambda: not here.slack.hearing.alive)
+        await until(lambda: not here.slack.hearing.alive_count)
         await post(here, "carol", dm, "hello?")
         here.lose()
         here.wire.held["apps.connections.open"].set()
@@ -136,7 +136,7 @@ async def test_a_channel_that_refuses_in_the_middle_is_left_behind_whole(tmp_pat
     async with before(tmp_path, clock) as here:
         roots = await begin_threads(here, 3)
         roots.append(await here.say("alice", GENERAL, f"{ME} newest"))
-        since = here.slack.catch_up.until
+        since = here.slack.catch_up.read_until
         await here.slack.stop()
         await reply(here, roots)
     await clock.advance(HOUR)

@@ -31,7 +31,7 @@ async def test_only_a_whole_run_moves_the_watermark(here: Office) -> None:
     assert marks(here) == [began], "an event says nothing about those before it"
     await read(here)
     assert marks(here) == [began, began + HOUR - SKEW]
-    assert here.slack.catch_up.until == began + HOUR - SKEW
+    assert here.slack.catch_up.read_until == began + HOUR - SKEW
     await read(here)
     assert len(marks(here)) == 2, "nothing has changed"
     assert asked(here, "conversations.replies") == [], "the history tells that there are none"
@@ -122,7 +122,7 @@ async def test_a_conversation_that_refuses_stops_no_other_and_loses_nothing(
     async with before(tmp_path, clock) as here:
         dm = await here.dm("alice")
         await here.say("alice", dm, "hello")
-        since = here.slack.catch_up.until
+        since = here.slack.catch_up.read_until
         await here.slack.stop()
         await post(here, "alice", dm, "hello?")
         await post(here, "alice", GENERAL, f"{ME} hello?")
@@ -193,11 +193,11 @@ async def test_a_full_disk_loses_nothing(here: Office, caplog: pytest.LogCapture
     await post(here, "alice", GENERAL, f"{ME} hello?")
     here.lose()
     here.journal.full = True
-    mark = here.slack.catch_up.until
+    mark = here.slack.catch_up.read_until
     here.slack.catch_up.wake()
     await until(lambda: here.clock.sleepers > 0 and bool(caplog.records))
     here.journal.full = False
-    assert (addresses(here), here.slack.catch_up.until) == ([], mark)
+    assert (addresses(here), here.slack.catch_up.read_until) == ([], mark)
     await patiently(here)
     assert addresses(here) == [("dm", "hello?"), ("mention", "@Claudius hello?")]
     assert "no space left" in caplog.text

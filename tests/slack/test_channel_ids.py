@@ -31,7 +31,7 @@ async def test_its_threads_go_on_and_are_answered_where_it_is_now(here: Office) 
     place = here.one(Opened)
     ts = await here.slack.speaker.finish(place.thread, None, "And you.", "k1", ours)
     assert [one["ts"] for one in await said(here, root)] == [ts]
-    assert here.slack.link(GENERAL, root, "").endswith(f"/archives/{NEW}/p{root.replace('.', '')}")
+    assert here.slack.message_link(GENERAL, root, "").endswith(f"/archives/{NEW}/p{root.replace('.', '')}")
 
 
 async def said(here: Office, root: str) -> list[dict[str, str]]:
@@ -44,7 +44,7 @@ async def test_who_can_read_it_is_asked_anew(here: Office) -> None:
     await here.say("alice", GENERAL, f"{ME} hello")
     thread = here.one(Opened).thread
     here.slack.places.fold()
-    was = here.slack.places.of(thread)
+    was = here.slack.places.channel_of(thread)
     assert was is not None
     assert was.audience == "public"
     await move(here)
@@ -52,7 +52,7 @@ async def test_who_can_read_it_is_asked_anew(here: Office) -> None:
     assert was.audience == "", "nobody knows, before its next message"
     await here.say("bob", NEW, f"{ME} hello")
     here.slack.places.fold()
-    now = here.slack.places.of(here.entries(Opened)[-1].thread)
+    now = here.slack.places.channel_of(here.entries(Opened)[-1].thread)
     assert now is was, "it is the same channel"
     assert was.audience == "private"
 

@@ -514,7 +514,7 @@ async def alert(here: Office, **more: Any) -> str:
 
 
 async def earlier(here: Office) -> list[str]:
-    found = await here.slack.surroundings.earlier(here.entries(Opened)[-1].thread)
+    found = await here.slack.surroundings.earlier_messages(here.entries(Opened)[-1].thread)
     assert found is not None
     return [one.event.text for one in found.heard]
 
@@ -544,7 +544,9 @@ async def test_blocks_and_forwards_are_read_by_catch_up(tmp_path: Path) -> None:
             "message", token="xoxp-bob", channel=GENERAL, thread_ts=root, attachments=[share()]
         )
     async with later(tmp_path, clock) as here:
-        read = [entry.event.text for entry in here.journal.of(here.one(Opened).thread, Heard, Message)]
+        read = [
+            entry.event.text for entry in here.journal.thread_entries(here.one(Opened).thread, Heard, Message)
+        ]
         assert read == ["@Claudius hello", READ, FORWARDED]
 
 

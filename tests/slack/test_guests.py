@@ -152,7 +152,7 @@ async def test_what_a_guest_said_before_the_soul_was_called_counts_when_it_is_re
     root = await here.say("carol", RANDOM, "the build is red")
     await here.say("alice", RANDOM, f"{ME} can you look?", root)
     assert noted(here, RANDOM) == ["public"]
-    await here.slack.surroundings.earlier(here.entries(Opened)[-1].thread)
+    await here.slack.surroundings.earlier_messages(here.entries(Opened)[-1].thread)
     assert noted(here, RANDOM) == ["public", "shared"]
 
 

@@ -22,7 +22,7 @@ async def earlier(here: Office) -> list[Heard]:
 
 async def shown(here: Office, thread: str) -> list[Heard]:
     """What was said there before."""
-    found = await here.slack.surroundings.earlier(thread)
+    found = await here.slack.surroundings.earlier_messages(thread)
     assert found is not None, "Slack did not show it"
     return list(found.heard)
 
@@ -128,7 +128,7 @@ async def test_of_a_thread_that_the_journal_does_not_know_nothing_is_left_out(tm
             ("Noted <so>", OWN_WORDS),
             ("fine with me", ""),
         ]
-        waits = here.journal.pending(Message)
+        waits = here.journal.pending_entries(Message)
         assert [entry.event.ts for entry in waits][1:] == [second], "it has no answer yet, and is no context"
 
 
@@ -210,5 +210,5 @@ async def test_a_refusal_costs_the_context_not_the_answer(
     root = await here.say("alice", GENERAL, "the build is red")
     await here.say("alice", GENERAL, f"{ME} can you look?", root)
     here.wire.refuse["conversations.replies"] = ["missing_scope"]
-    assert await here.slack.surroundings.earlier(here.entries(Opened)[-1].thread) is None
+    assert await here.slack.surroundings.earlier_messages(here.entries(Opened)[-1].thread) is None
     assert "missing_scope" in caplog.text

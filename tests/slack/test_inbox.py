@@ -75,9 +75,9 @@ async def test_the_name_is_the_one_that_people_see(here: Office) -> None:
 async def test_after_stop_nothing_is_taken_and_speech_still_goes_out(here: Office) -> None:
     dm = await here.dm("alice")
     root = await here.say("alice", dm, "hello")
-    assert here.slack.hearing.alive
+    assert here.slack.hearing.alive_count
     await here.slack.stop()
-    assert not here.slack.hearing.alive
+    assert not here.slack.hearing.alive_count
     await here.client("alice").chat_postMessage(channel=dm, text="too late")
     thread = here.one(Opened).thread
     await here.slack.speaker.finish(thread, None, "bye", "k", lambda: None)
@@ -115,7 +115,7 @@ async def test_a_proxy_does_not_stand_between_two_ends_of_one_machine(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     async with office(tmp_path) as here:
-        assert here.slack.hearing.alive
+        assert here.slack.hearing.alive_count
 
 
 async def test_what_came_while_it_was_away_is_delivered_to_the_next_one(tmp_path: Path) -> None:

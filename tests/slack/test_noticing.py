@@ -69,7 +69,7 @@ async def test_chatter_stands_in_the_thread_of_its_channel_and_wakes_nobody(here
     assert (first.thread, first.author, first.cause) == (place.thread, ALICE.id, place.seq)
     assert (first.event.name, first.event.text) == ("Alice", "lunch at noon? #food")
     assert here.woken == []
-    assert here.journal.waiting(Said) == []
+    assert here.journal.threads_with_pending(Said) == []
 
 
 async def test_without_an_inner_life_nothing_of_it_is_written(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ async def test_who_is_called_later_still_reads_it_as_history(here: Office) -> No
     await here.say("alice", GENERAL, f"{ME} can you look?", root)
     thread = here.one(Message).thread
     assert thread != channel_of(here).thread
-    earlier = await here.slack.surroundings.earlier(thread)
+    earlier = await here.slack.surroundings.earlier_messages(thread)
     assert earlier
     assert [one.event.text for one in earlier.heard] == ["the build is red", "again?"]
     assert earlier.heard[0].key == f"heard:{TEAM}:{GENERAL}:{root}"
@@ -221,12 +221,12 @@ async def test_who_can_read_it_is_noted_before_what_is_said_then(here: Office) -
     }
     await here.clock.advance(FRESH)
     await here.say("alice", GENERAL, "a secret")
-    channel = Places(here.journal).of(channel_of(here).thread)
+    channel = Places(here.journal).channel_of(channel_of(here).thread)
     before, after = here.entries(Noticed)
     assert channel
     assert channel.name == "#general"
-    assert channel.before(before.seq).audience == "public"
-    assert channel.before(after.seq).audience == "private"
+    assert channel.audience_before(before.seq).audience == "public"
+    assert channel.audience_before(after.seq).audience == "private"
 
 
 async def test_a_reaction_stands_in_the_conversation_that_it_is_about(here: Office) -> None:
@@ -270,7 +270,7 @@ async def test_what_stops_something_is_a_stop_and_no_reaction(here: Office) -> N
 
 
 async def test_what_the_soul_says_unasked_stands_in_the_same_thread_of_a_dm(here: Office) -> None:
-    thread = await here.slack.speaker.direct(ALICE.id, lambda: None)
+    thread = await here.slack.speaker.open_dm(ALICE.id, lambda: None)
     dm = await here.dm("alice")
     ts = await here.slack.speaker.finish(thread, None, "Good morning.", "k", lambda: None)
     await here.client("alice").reactions_add(channel=dm, timestamp=ts, name="sunny")

@@ -30,16 +30,18 @@ async def test_more_sockets_than_are_ours_are_reported_at_the_second_look(
     async with ours() as end:
         end.board.others = 1
         await end.sockets.connect()
-        assert end.hearing.other.wrong == [], "they may be those of a daemon that has just ended"
+        assert end.hearing.other.owner_advice == [], "they may be those of a daemon that has just ended"
         await looked_again(end.clock)
-        await until(lambda: end.hearing.other.wrong)
-        assert end.hearing.other.wrong[0].startswith(f"{SAID} (Slack counts 3 sockets, and 2 are ours)")
+        await until(lambda: end.hearing.other.owner_advice)
+        assert end.hearing.other.owner_advice[0].startswith(
+            f"{SAID} (Slack counts 3 sockets, and 2 are ours)"
+        )
         assert caplog.text.count(SAID) == 1
 
         end.board.others = 0
         await until(lambda: end.clock.sleepers > 0)
         await end.clock.advance(60)
-        await until(lambda: not end.hearing.other.wrong)
+        await until(lambda: not end.hearing.other.owner_advice)
         assert "No other daemon uses this Slack app any more." in caplog.text
 
 
@@ -53,7 +55,7 @@ async def test_sockets_of_a_daemon_that_has_just_ended_are_no_other_daemon(
         await looked_again(end.clock)
         await until(lambda: end.hearing.opened["recount"] == 1)
         assert end.began == [None], "nothing was missed meanwhile"
-        assert end.hearing.other.wrong == []
+        assert end.hearing.other.owner_advice == []
         assert SAID not in caplog.text
 
 
@@ -61,7 +63,7 @@ async def test_sockets_of_a_daemon_that_has_just_ended_are_no_other_daemon(
 async def test_our_own_sockets_are_no_other_daemon(count: int, caplog: pytest.LogCaptureFixture) -> None:
     async with ours(count) as end:
         await end.sockets.connect()
-        await until(lambda: end.hearing.alive == count)
+        await until(lambda: end.hearing.alive_count == count)
         for number in range(count):
             await end.board.dismiss(number, "refresh_requested")
         await until(lambda: end.hearing.opened["refresh_requested"] == count)
@@ -84,11 +86,11 @@ async def test_a_message_of_ours_that_names_another_journal_is_reported(
 ) -> None:
     now = here.clock.now()
     await own_message(here, now - 60, "other")
-    assert here.slack.wrong == [], "before our start: its home may be lost"
+    assert here.slack.owner_advice == [], "before our start: its home may be lost"
     await own_message(here, now + OVERLAP + 1, here.one(JournalNamed).event.id)
-    assert here.slack.wrong == []
+    assert here.slack.owner_advice == []
     await own_message(here, now + OVERLAP + 1, "other")
-    [wrong] = here.slack.wrong
+    [wrong] = here.slack.owner_advice
     assert wrong.startswith(f"{SAID} (it wrote in the journal other)")
     assert caplog.text.count(SAID) == 1
     assert here.taken() == []
@@ -101,8 +103,8 @@ async def test_two_daemons_in_one_workspace_hear_of_each_other(here: Office, tmp
     ):
         await second.connect()
         await looked_again(here.clock)
-        await until(lambda: second.wrong)
-        assert second.wrong[0].startswith(SAID)
+        await until(lambda: second.owner_advice)
+        assert second.owner_advice[0].startswith(SAID)
 
 
 async def test_a_home_is_known_again_after_a_restart(tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ def called(name: str, handle: str = "") -> dict[str, Any]:
 
 def names(here: Office) -> list[str]:
     """What each who said something was shown as."""
-    return [entry.event.name for entry in here.journal.kind(Said)]
+    return [entry.event.name for entry in here.journal.entries_of_kind(Said)]
 
 
 def frame(here: Office) -> str:
     """The line with which the last message begins for a model."""
-    return remember(here.journal.kind(Said)[-1]).content.split("\n")[0]
+    return remember(here.journal.entries_of_kind(Said)[-1]).content.split("\n")[0]
 
 
 async def test_who_has_the_name_of_somebody_else_is_shown_with_their_handle(here: Office) -> None:

@@ -68,7 +68,7 @@ async def test_a_connection_without_hello_is_given_up() -> None:
 async def test_a_token_that_is_taken_back_ends_the_daemon_with_what_to_do(word: str) -> None:
     async with ours(count=2) as end:
         await end.sockets.connect()
-        await until(lambda: end.hearing.alive == 2)
+        await until(lambda: end.hearing.alive_count == 2)
         end.board.errors = [word]
         end.board.cut(0)
         with pytest.raises(ConfigError, match=f"SLACK_APP_TOKEN .*{word}.*api.slack.com"):

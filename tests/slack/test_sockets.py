@@ -31,7 +31,7 @@ async def test_the_old_connection_hears_until_the_new_one_does() -> None:
         await end.board.dismiss(0, "refresh_requested")
         await until(lambda: len(end.board.ends) == 2)
         await hears(end, 0, "still there?")
-        assert end.hearing.alive == 1
+        assert end.hearing.alive_count == 1
 
 
 async def test_what_came_on_the_old_connection_is_acked_before_it_closes() -> None:
@@ -71,7 +71,7 @@ async def test_an_ack_goes_out_on_a_connection_that_is_alive() -> None:
         await end.board.send(0, "slow")
         await until(lambda: end.heard == ["slow"])
         end.board.cut(0)
-        await until(lambda: end.hearing.alive == 1 and len(end.board.ends) == 2)
+        await until(lambda: end.hearing.alive_count == 1 and len(end.board.ends) == 2)
         end.go_on.set()
         await until(lambda: end.board.acks == [(1, "slow")])
 
@@ -94,30 +94,30 @@ async def test_a_peer_that_answers_pings_is_left_alone() -> None:
         pings = end.board.pings
         await until(lambda: end.board.pings == pings + 3)
         assert end.hearing.opened == {"start": 1}
-        assert not end.hearing.deaf, "an answered ping is a sign of life"
+        assert not end.hearing.is_disconnected, "an answered ping is a sign of life"
         await hears(end, 0, "hello")
 
 
 async def test_where_one_of_two_dies_the_other_goes_on_hearing() -> None:
     async with ours(count=2) as end:
         await end.sockets.connect()
-        await until(lambda: end.hearing.alive == 2)
+        await until(lambda: end.hearing.alive_count == 2)
         end.board.errors = ["internal_error"] * 1000
         end.board.cut(0)
         await until(lambda: end.clock.sleepers == 1)
-        assert end.hearing.alive == 1
-        assert not end.hearing.deaf
+        assert end.hearing.alive_count == 1
+        assert not end.hearing.is_disconnected
         await hears(end, 1, "hello")
         end.board.errors.clear()
         await end.clock.advance(LONGEST_PAUSE)
-        await until(lambda: end.hearing.alive == 2)
+        await until(lambda: end.hearing.alive_count == 2)
 
 
 async def test_it_is_deaf_when_nothing_came_for_longer_than_it_should() -> None:
     async with ours() as end:
-        assert end.hearing.deaf
+        assert end.hearing.is_disconnected
         await end.sockets.connect()
-        assert not end.hearing.deaf
+        assert not end.hearing.is_disconnected
         await end.clock.advance(2 * BEAT + 1)
         assert end.hearing.deaf
         assert end.hearing.inbound_age == 2 * BEAT + 1

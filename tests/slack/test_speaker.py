@@ -31,7 +31,7 @@ async def test_where_there_are_no_streams_it_is_posted(here: Office) -> None:
         here.wire.refuse["chat.startStream"] = [word]
         thread, root = await called(here)
         ts = await speaker.start(thread, "Hi", KEY, ours)
-        assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)], word
+        assert [one.key for one in await speaker.own_messages(thread, 0)] == [digest(KEY)], word
         await speaker.finish(thread, ts, "Hi, Alice", KEY, ours)
         assert await texts(here, root) == ["Hi, Alice"]
 
@@ -72,7 +72,7 @@ async def test_what_was_not_begun_is_posted_whole_with_its_key(here: Office) -> 
     (thread, root), speaker = await called(here), here.slack.speaker
     ts = await speaker.finish(thread, None, "*Hello*", KEY, ours)
     assert await texts(here, root) == ["*Hello*"]
-    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY))]
+    assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, digest(KEY))]
 
 
 async def test_own_finds_only_our_words_since_then(here: Office) -> None:
@@ -81,8 +81,8 @@ async def test_own_finds_only_our_words_since_then(here: Office) -> None:
     await here.say("alice", GENERAL, "two", root)
     await here.clock.advance(10)
     second = await speaker.finish(thread, None, "three", "another", ours)
-    assert [one.ts for one in await speaker.own(thread, float(root))] == [first, second]
-    assert [one.ts for one in await speaker.own(thread, here.clock.now() - 1)] == [second]
+    assert [one.ts for one in await speaker.own_messages(thread, float(root))] == [first, second]
+    assert [one.ts for one in await speaker.own_messages(thread, here.clock.now() - 1)] == [second]
 
 
 async def test_what_is_finished_twice_is_as_if_it_were_once(here: Office) -> None:
@@ -97,16 +97,16 @@ async def test_own_reads_to_the_end_of_a_long_thread(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
     post_many(here, "bob", GENERAL, ["and so on"] * 210, root)
     ts = await speaker.finish(thread, None, "Yes.", KEY, ours)
-    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY))]
+    assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, digest(KEY))]
 
 
 async def test_a_stream_in_a_dm_has_no_key_before_it_is_stopped(here: Office) -> None:
     await here.say("bob", await here.dm("bob"), "hello")
     thread, speaker = here.one(Opened).thread, here.slack.speaker
     ts = await speaker.start(thread, "Hi", KEY, ours)
-    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, "")]
+    assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, "")]
     await speaker.finish(thread, ts, "Hi, Bob", KEY, ours)
-    assert [(one.ts, one.key) for one in await speaker.own(thread, 0)] == [(ts, digest(KEY))]
+    assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, digest(KEY))]
 
 
 @pytest.mark.parametrize("ping", ["<!channel>", "<!here|x>", "@everyone", f"{ME}", "<!subteam^S1>"])

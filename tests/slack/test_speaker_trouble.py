@@ -33,7 +33,7 @@ async def test_a_stream_whose_beginning_a_gateway_hid_stands_alone(here: Office)
     with pytest.raises(SpeechFailed):
         await speaker.start(thread, "Hi", KEY, ours)
     assert await texts(here, root) == ["Hi"]
-    (left,) = await speaker.own(thread, 0)
+    (left,) = await speaker.own_messages(thread, 0)
     assert await speaker.finish(thread, left.ts, "Hi, Alice", KEY, ours) == left.ts
     assert await texts(here, root) == ["Hi, Alice"]
 
@@ -57,7 +57,7 @@ async def test_a_stop_that_is_refused_ends_in_a_rewriting(here: Office) -> None:
     here.wire.refuse["chat.stopStream"] = ["msg_too_long"]
     await speaker.finish(thread, ts, "Good morning", KEY, ours)
     assert await texts(here, root) == ["Good morning"]
-    assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)]
+    assert [one.key for one in await speaker.own_messages(thread, 0)] == [digest(KEY)]
 
 
 async def test_a_post_whose_answer_was_lost_is_not_repeated(here: Office) -> None:
@@ -66,7 +66,7 @@ async def test_a_post_whose_answer_was_lost_is_not_repeated(here: Office) -> Non
     with pytest.raises(SpeechFailed):
         await speaker.finish(thread, None, "Hello", KEY, ours)
     assert await texts(here, root) == ["Hello"]
-    assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)]
+    assert [one.key for one in await speaker.own_messages(thread, 0)] == [digest(KEY)]
 
 
 async def test_a_message_that_was_deleted_meanwhile_is_not_said_again(here: Office) -> None:
@@ -127,7 +127,7 @@ async def test_a_hidden_answer_leaves_it_open_whether_it_was_done(
         await doubtful
     here.wire.lacking.clear()
     getattr(here.wire, answers).clear()
-    (found,) = await speaker.own(thread, 0)
+    (found,) = await speaker.own_messages(thread, 0)
     assert await speaker.finish(thread, found.ts, "Hello", KEY, ours) == found.ts
     assert await texts(here, root) == ["Hello"]
 

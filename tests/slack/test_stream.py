@@ -26,7 +26,7 @@ async def test_a_stream_grows_by_time_and_ends_with_its_key(here: Office) -> Non
     assert await speaker.finish(thread, ts, "Good morning, Alice", KEY, ours) == ts
     assert await texts(here, root) == ["Good morning, Alice"]
     assert here.wire.spoken == STREAMED
-    (posted,) = await speaker.own(thread, 0)
+    (posted,) = await speaker.own_messages(thread, 0)
     assert (posted.ts, posted.text, posted.key) == (ts, "Good morning, Alice", digest(KEY))
 
 
@@ -54,7 +54,7 @@ async def test_where_streaming_is_refused_a_post_is_rewritten(here: Office) -> N
     here.wire.lacking.add("chat.startStream")
     (thread, root), speaker = await called(here), here.slack.speaker
     ts = await speaker.start(thread, "Good", KEY, ours)
-    assert [one.key for one in await speaker.own(thread, 0)] == [digest(KEY)]
+    assert [one.key for one in await speaker.own_messages(thread, 0)] == [digest(KEY)]
     await speaker.extend(thread, ts, "Good morning", ours)
     await pace(here)
     await times(here, "chat.update", 1)

@@ -34,7 +34,7 @@ async def test_the_marks_are_in_slacks_time(tmp_path: Path) -> None:
     clock.set_ahead(0)
     async with later(tmp_path, clock) as here:
         assert addresses(here)[2:] == [("dm", "are you right again?")]
-        assert here.slack.catch_up.until < clock.now()
+        assert here.slack.catch_up.read_until < clock.now()
 
 
 async def test_a_mark_of_the_future_is_not_believed(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_a_mark_of_the_future_is_not_believed(tmp_path: Path) -> None:
         await post(here, "alice", dm, "anybody?")
     async with later(tmp_path, clock) as here:
         assert addresses(here) == [("dm", "hello"), ("dm", "anybody?")]
-        assert here.slack.catch_up.until < clock.now()
+        assert here.slack.catch_up.read_until < clock.now()
         await here.slack.stop()
         await post(here, "alice", dm, "and now?")
         here.lose()
@@ -78,4 +78,4 @@ async def test_where_all_marks_are_of_the_future_it_is_read_from_the_first_call(
             copy.change(seq, body={"until": clock.now() + YEAR})
     async with later(tmp_path, clock) as here:
         assert addresses(here) == [("dm", "hello"), ("dm", "anybody?")]
-        assert here.slack.catch_up.until < clock.now()
+        assert here.slack.catch_up.read_until < clock.now()

@@ -102,7 +102,7 @@ class Life:
             succeeded=lambda _: None,
             changed=lambda: None,
         )
-        return Execution(around, began, began.seq).lifetime()
+        return Execution(around, began, began.seq).all_recorded()
 
     def standing(self, gauge: Gauge, path: str = "t@1", people: Sequence[str] = ("U1",)) -> Limited | None:
-        return gauge.standing(self.lifetime(path), people)
+        return gauge.exceeded(self.lifetime(path), people)

@@ -52,10 +52,10 @@ async def test_what_is_in_flight_is_waited_for_and_counts(purse: Purse) -> None:
     granted: list[str] = []
 
     async def second() -> None:
-        async with purse.budget.reserved(0.6) as may:
+        async with purse.budget.reserve(0.6) as may:
             granted.append("second" if may else "refused")
 
-    async with purse.budget.reserved(0.6) as may:
+    async with purse.budget.reserve(0.6) as may:
         assert may
         waiting = asyncio.create_task(second())
         await purse.clock.advance(1)
@@ -67,28 +67,28 @@ async def test_what_is_in_flight_is_waited_for_and_counts(purse: Purse) -> None:
 
 async def test_what_the_day_cannot_pay_is_refused_at_once(purse: Purse) -> None:
     await purse.call(0.7)
-    async with purse.budget.reserved(0.6) as may:
+    async with purse.budget.reserve(0.6) as may:
         assert not may
-    async with purse.budget.reserved(0.0) as free:
+    async with purse.budget.reserve(0.0) as free:
         assert free
 
 
 async def test_whoever_pays_hears_what_is_left_and_what_a_call_may_cost(purse: Purse) -> None:
-    assert list(purse.budget.wrong) == []
+    assert list(purse.budget.fault) == []
     await purse.call(0.7)
-    async with purse.budget.reserved(0.6) as may:
+    async with purse.budget.reserve(0.6) as may:
         assert not may
-    [told] = purse.budget.wrong
+    [told] = purse.budget.fault
     assert "$0.3000 is left" in told
     assert "up to $0.6000" in told
-    async with purse.budget.reserved(0.1) as may:
+    async with purse.budget.reserve(0.1) as may:
         assert may
-    assert list(purse.budget.wrong) == [told], "a cheaper one says nothing of it"
+    assert list(purse.budget.fault) == [told], "a cheaper one says nothing of it"
     await purse.consent("day")
-    assert list(purse.budget.wrong) == []
+    assert list(purse.budget.fault) == []
     await purse.clock.advance(DAY)
     await purse.call(0.7)
-    assert list(purse.budget.wrong) == [], "nothing was refused today"
+    assert list(purse.budget.fault) == [], "nothing was refused today"
 
 
 async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purse: Purse) -> None:
@@ -103,19 +103,19 @@ async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purs
 
 async def test_an_owner_lets_the_day_go_on_by_as_much_again(purse: Purse) -> None:
     await purse.call(0.9)
-    assert not purse.budget.fits(0.2)
+    assert not purse.budget.can_spend(0.2)
     await purse.consent("person")
-    assert not purse.budget.fits(0.2), "to something else"
+    assert not purse.budget.can_spend(0.2), "to something else"
     await purse.consent("day")
     await purse.consent("day")
-    assert purse.budget.fits(1.0)
-    assert not purse.budget.fits(1.1), "two presses are not two days"
+    assert purse.budget.can_spend(1.0)
+    assert not purse.budget.can_spend(1.1), "two presses are not two days"
     assert purse.budget.today().cost == pytest.approx(0.9), "what was spent stays spent"
     await purse.call(0.5)
-    assert not purse.budget.fits(0.6)
+    assert not purse.budget.can_spend(0.6)
     assert Budget(purse.journal, purse.clock, 1.0, ("U1",)).today() == purse.budget.today()
     await purse.clock.advance(DAY)
-    assert not purse.budget.fits(1.1), "a consent is for its day"
+    assert not purse.budget.can_spend(1.1), "a consent is for its day"
 
 
 async def test_a_consent_of_yesterday_is_not_counted(purse: Purse) -> None:
@@ -124,7 +124,7 @@ async def test_a_consent_of_yesterday_is_not_counted(purse: Purse) -> None:
     await purse.clock.advance(DAY)
     await purse.call(0.9)
     assert purse.budget.today().cost == pytest.approx(0.9)
-    assert not purse.budget.fits(0.2)
+    assert not purse.budget.can_spend(0.2)
 
 
 async def test_a_call_over_midnight_is_counted_once(purse: Purse) -> None:

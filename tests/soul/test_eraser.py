@@ -35,6 +35,6 @@ async def test_what_cannot_be_done_for_one_is_done_for_the_others(tmp_path: Path
             await journal.append(opened.thread, said, key=f"msg:{user}")
             await journal.append(opened.thread, ToForget(person=user, seqs=()), key=f"forget:{user}")
         async with Eraser(journal, clock, lambda _: None, asyncio.Event(), [clear]):
-            await until(lambda: journal.kind(ForgetDone))
-            assert [done.event.person for done in journal.kind(ForgetDone)] == ["U2"]
-            assert [asked.event.person for asked in journal.pending(ToForget)] == ["U1"]
+            await until(lambda: journal.entries_of_kind(ForgetDone))
+            assert [done.event.person for done in journal.entries_of_kind(ForgetDone)] == ["U2"]
+            assert [asked.event.person for asked in journal.pending_entries(ToForget)] == ["U1"]

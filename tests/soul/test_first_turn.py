@@ -33,7 +33,7 @@ async def read_for_first_turn(folder: Path, entries: int, where: str, channel: s
         opened, _ = await journal.open_thread(thread_key("T", channel, TS), place)
         await journal.append(opened.thread, message("hello", TS), key=f"msg:T:{channel}:{TS}", author="U1")
         journal.taken = 0
-        assert await soul.turns().take(opened.thread)
+        assert await soul.turns().take_turn(opened.thread)
         return journal.taken
 
 
@@ -56,12 +56,12 @@ async def test_what_was_spent_today_is_the_same_read_beside_the_loop_and_as_it_c
     async with ground(tmp_path) as soul:
         world = soul.world
         beside, at_once = (Budget(world.journal, world.clock, 5.0, ("U1",)) for _ in range(2))
-        await beside.ready()
+        await beside.preload()
         assert beside.today() == at_once.today()
         assert beside.today().people
         thread = await soul.open("more")
         await soul.say(thread, "hello", TS)
-        assert await soul.turns().take(thread)
+        assert await soul.turns().take_turn(thread)
         assert beside.today() == at_once.today() == Budget(world.journal, world.clock, 5.0, ("U1",)).today()
 
 
@@ -90,14 +90,14 @@ async def test_a_dm_is_the_same_read_beside_the_loop_at_once_and_as_it_comes(tmp
             key = thread_key("T", place.channel, ts)
             opened, _ = await world.journal.open_thread(key, place)
             thread = opened.thread
-            await as_it_comes.ready(thread)
+            await as_it_comes.preload(thread)
             await world.journal.append(thread, message(f"hello {number}", ts), key=f"msg:{ts}", author="U1")
-            assert await soul.turns().take(thread)
+            assert await soul.turns().take_turn(thread)
         apart, at_once = ReadApart(world.journal), DMs(world.journal)
-        await apart.ready(thread)
-        now = world.journal.last() + 1
+        await apart.preload(thread)
+        now = world.journal.last_seq_of_all() + 1
         for dms in (apart, at_once, as_it_comes):
-            told = " ".join(memory.content for memory in dms.beginning(thread, now))
+            told = " ".join(memory.content for memory in dms.initial_context(thread, now))
             assert re.findall(r"hello \d", told) == [f"hello {n}" for n in (1, 2, 4, 5)]
             assert dms.mood(thread, now) == as_it_comes.mood(thread, now)
-            assert len(dms.to_sum_up(thread, now)) == len(as_it_comes.to_sum_up(thread, now)) > 0
+            assert len(dms.to_summarize(thread, now)) == len(as_it_comes.to_summarize(thread, now)) > 0

@@ -61,7 +61,7 @@ async def test_whoever_speaks_waits_for_no_afterthought(
     clock = FakeClock()
     async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
         suspects = await control(journal, clock, of)
-        assert not suspects.may_turn(THREAD)
+        assert not suspects.may_take_turn(THREAD)
         if came:
             await journal.append(THREAD, came, key="second")
-        assert suspects.may_turn(THREAD) == may
+        assert suspects.may_take_turn(THREAD) == may

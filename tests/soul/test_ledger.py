@@ -55,7 +55,7 @@ class Calls:
         self.reached: list[Ending] = []
 
     async def make(self, cents: int, costs: int, passes: int, *, last: bool = False) -> None:
-        async with self.ledger.reserved(cents / 100, last=last) as reached:
+        async with self.ledger.reserve(cents / 100, last=last) as reached:
             if reached:
                 self.reached.append(reached)
                 return
@@ -120,14 +120,14 @@ async def test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for(
     order: list[str] = []
 
     async def first() -> None:
-        async with limited.reserved(0.8):
+        async with limited.reserve(0.8):
             for _ in range(5):
                 await asyncio.sleep(0)
             order.append("first")
         limited.count(made(0.1))
 
     async def second() -> None:
-        async with limited.reserved(0.8) as reached:
+        async with limited.reserve(0.8) as reached:
             order.append(str(reached))
 
     async with asyncio.timeout(PATIENCE):
@@ -139,16 +139,16 @@ async def test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for(
 
 async def test_what_can_never_fit_is_refused_at_once() -> None:
     limited = ledger(usd=1.0)
-    async with limited.reserved(0.5), asyncio.timeout(PATIENCE), limited.reserved(1.5) as reached:
+    async with limited.reserve(0.5), asyncio.timeout(PATIENCE), limited.reserve(1.5) as reached:
         assert reached == "money"
 
 
 async def test_calls_on_their_way_count_as_made() -> None:
     limited = ledger(calls=1)
-    async with asyncio.timeout(PATIENCE), limited.reserved(0.0) as first, limited.reserved(0.0) as second:
+    async with asyncio.timeout(PATIENCE), limited.reserve(0.0) as first, limited.reserve(0.0) as second:
         assert (first, second) == (None, "calls")
-        assert limited.reached == "calls"
-    assert limited.reached is None, "it came to nothing, so it may be tried again"
+        assert limited.reached_limit == "calls"
+    assert limited.reached_limit is None, "it came to nothing, so it may be tried again"
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ async def test_calls_on_their_way_count_as_made() -> None:
     ids=["calls", "room for calls", "money", "any money", "time", "time left"],
 )
 def test_what_earlier_lives_used_counts(limited: Ledger, reached: Ending | None) -> None:
-    assert limited.reached == reached
+    assert limited.reached_limit == reached
 
 
 async def test_time_is_over_when_it_is_over() -> None:
     clock = FakeClock()
     limited = ledger(lasted=20.0, clock=clock)
     await clock.advance(39)
-    assert limited.reached is None
+    assert limited.reached_limit is None
     await clock.advance(1)
-    assert limited.reached == "time"
+    assert limited.reached_limit == "time"
 
 
 async def test_without_a_bound_of_money_any_sum_is_granted() -> None:
     limited = ledger(made(5.0), usd=0.0)
-    async with asyncio.timeout(PATIENCE), limited.reserved(100.0) as first, limited.reserved(100.0) as second:
+    async with asyncio.timeout(PATIENCE), limited.reserve(100.0) as first, limited.reserve(100.0) as second:
         assert (first, second) == (None, None)
 
 
@@ -195,7 +195,7 @@ async def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
     never = asyncio.Event()
 
     async def hold() -> None:
-        async with limited.reserved(0.9):
+        async with limited.reserve(0.9):
             await never.wait()
 
     async with asyncio.timeout(PATIENCE):
@@ -205,7 +205,7 @@ async def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
         for task in holding:
             task.cancel()
         await asyncio.gather(*holding, return_exceptions=True)
-        async with limited.reserved(1.0) as first, limited.reserved(0.0) as second:
+        async with limited.reserve(1.0) as first, limited.reserve(0.0) as second:
             assert (first, second) == (None, None)
 
 

@@ -121,12 +121,12 @@ async def test_of_several_bounds_the_nearest_is_named(life: Life) -> None:
 async def test_a_playbook_may_set_a_nearer_bound(life: Life) -> None:
     gauge = life.gauge(turn=Limits(calls=2))
     await life.call()
-    body = life.journal.under("t@1")
-    found = gauge.standing(body, NOBODY, limits=Limits(calls=1))
+    body = life.journal.entries_under("t@1")
+    found = gauge.exceeded(body, NOBODY, limits=Limits(calls=1))
     assert found == Limited(bound="calls", resets="turn")
-    assert gauge.standing(body, NOBODY, limits=Limits(tokens=11)) is None
+    assert gauge.exceeded(body, NOBODY, limits=Limits(tokens=11)) is None
     await life.call()
-    found = gauge.standing(life.journal.under("t@1"), NOBODY, limits=Limits(calls=9))
+    found = gauge.exceeded(life.journal.entries_under("t@1"), NOBODY, limits=Limits(calls=9))
     assert found == Limited(bound="calls", resets="turn")
 
 
@@ -228,7 +228,7 @@ async def test_a_thread_counts_with_all_that_is_under_it(life: Life) -> None:
         assert life.standing(gauge) is None
         await life.call(inside)
     await life.call()
-    assert gauge.tree("t", "thread").calls == 3
+    assert gauge.usage_of_tree("t", "thread").calls == 3
     assert whose(life, gauge) == "thread"
     await life.begin("t.a@1")
     assert whose(life, gauge, "t.a@1") == "thread", "one count for all of them"
@@ -272,8 +272,8 @@ async def test_threads_that_are_no_longer_at_hand_are_counted_anew(life: Life) -
     gauge = life.gauge(thread=Limits(calls=1))
     await life.call()
     for n in range(1_001):
-        gauge.tree(f"thread-{n}", "thread")
-    assert gauge.tree("t", "thread").calls == 1
+        gauge.usage_of_tree(f"thread-{n}", "thread")
+    assert gauge.usage_of_tree("t", "thread").calls == 1
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -303,5 +303,5 @@ async def test_what_was_allowed_before_a_restart_is_allowed_once(life: Life, sco
 async def test_nor_does_the_day_go_on_because_a_former_owner_let_it(life: Life) -> None:
     await life.call(cost=4.0, worth=4.0)
     await life.answer({"resets": "day"})
-    assert life.budget.fits(4.0)
-    assert not Budget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",)).fits(4.0)
+    assert life.budget.can_spend(4.0)
+    assert not Budget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",)).can_spend(4.0)

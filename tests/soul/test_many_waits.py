@@ -31,12 +31,12 @@ async def test_they_are_asked_in_one_look_at_what_was_written_since(tmp_path: Pa
         clock.set_ahead(0)
         waits = Waits(journal, clock, lambda waiting, _: Reminder(answers=waiting.key), lambda *_: True)
         began = process_time()
-        assert await waits.look() == []
+        assert await waits.end_finished_waits() == []
         await clock.advance(59)
-        assert await waits.look() == []
+        assert await waits.end_finished_waits() == []
         assert process_time() - began < 2.0
-        assert len(journal.kind(ClockSet)) == WAITS
+        assert len(journal.entries_of_kind(ClockSet)) == WAITS
         await clock.advance(2)
-        assert len(await waits.look()) == WAITS
-        assert journal.first_after(journal.last(), clock.now()) is None
-        assert journal.first_after(1, clock.now() - DAY) is None, "the clock was set back once more"
+        assert len(await waits.end_finished_waits()) == WAITS
+        assert journal.first_time_after(journal.last_seq_of_all(), clock.now()) is None
+        assert journal.first_time_after(1, clock.now() - DAY) is None, "the clock was set back once more"

@@ -30,12 +30,12 @@ class Life:
         self.journal = journal
 
     async def write(self, event: E, cause: int | None = None) -> Entry[E]:
-        key = f"{event.kind}:{self.journal.last()}"
+        key = f"{event.kind}:{self.journal.last_seq_of_all()}"
         entry, _ = await self.journal.append(THREAD, event, key=key, cause=cause)
         return entry
 
     async def begin(self) -> Entry[TurnBegan]:
-        key = f"{THREAD}@{self.journal.last()}"
+        key = f"{THREAD}@{self.journal.last_seq_of_all()}"
         return await self.write(TurnBegan(execution=key, inputs=(), process="conversation", texts=""))
 
     async def hear(self, text: str) -> Entry[Heard]:
@@ -45,7 +45,10 @@ class Life:
         return (await self.write(called(text=text))).seq
 
     async def turn(self, *texts: str, process: str = "conversation", keep: bool = True) -> list[int]:
-        heard = [entry.seq for entry in Pasts(self.journal).of(THREAD, self.journal.last() + 1).heard]
+        heard = [
+            entry.seq
+            for entry in Pasts(self.journal).history_of(THREAD, self.journal.last_seq_of_all() + 1).overheard
+        ]
         began = await self.begin()
         said = [await self.think(text) for text in texts]
         kept = [*heard, *said] if keep else []
@@ -73,7 +76,7 @@ async def life(tmp_path: Path) -> AsyncIterator[Life]:
 
 
 def now(life: Life, pasts: Pasts) -> Past:
-    return pasts.of(THREAD, life.journal.last() + 1)
+    return pasts.history_of(THREAD, life.journal.last_seq_of_all() + 1)
 
 
 def seqs(past: Past) -> Sequence[int | None]:
@@ -84,8 +87,8 @@ async def test_what_a_turn_has_taken_is_heard_no_more(life: Life) -> None:
     await life.hear("one")
     await life.turn("a")
     await life.hear("two")
-    past = Pasts(life.journal).of(THREAD, life.journal.last() + 1)
-    assert [entry.event.text for entry in past.heard] == ["two"]
+    past = Pasts(life.journal).history_of(THREAD, life.journal.last_seq_of_all() + 1)
+    assert [entry.event.text for entry in past.overheard] == ["two"]
 
 
 async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> None:
@@ -100,21 +103,21 @@ async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> 
 async def test_what_was_heard_is_taken_by_the_next_turn_that_keeps_anything(life: Life) -> None:
     pasts = Pasts(life.journal)
     heard = await life.hear("one")
-    assert list(now(life, pasts).heard) == [heard]
+    assert list(now(life, pasts).overheard) == [heard]
     await life.turn(keep=False)
-    assert list(now(life, pasts).heard) == [heard]
+    assert list(now(life, pasts).overheard) == [heard]
     await life.turn("two")
-    assert list(now(life, pasts).heard) == []
+    assert list(now(life, pasts).overheard) == []
 
 
 async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -> None:
     pasts = Pasts(life.journal)
     began = await life.begin()
     heard = await life.hear("meanwhile")
-    assert list(now(life, pasts).heard) == [heard]
+    assert list(now(life, pasts).overheard) == [heard]
     said = await life.think("yes")
     await life.write(TurnEnded(outcome="completed", keep=(said,)), began.seq)
-    assert list(now(life, pasts).heard) == [heard]
+    assert list(now(life, pasts).overheard) == [heard]
 
 
 async def test_answers_are_shown_with_the_suffix_as_of_the_seq(life: Life) -> None:
@@ -123,25 +126,25 @@ async def test_answers_are_shown_with_the_suffix_as_of_the_seq(life: Life) -> No
     began = await life.begin()
     said = await life.write(answer)
     await life.write(TurnEnded(outcome="completed", keep=(said.seq,)), began.seq)
-    before = life.journal.last() + 1
+    before = life.journal.last_seq_of_all() + 1
     bare, marked = "<aside>Hm.</aside><say>Yes.</say>", "<aside-{0}>Hm.</aside-{0}><say-{0}>Yes.</say-{0}>"
     assert [memory.content for memory in now(life, pasts).kept] == [bare]
     await draw_suffix(life.journal)
     await draw_suffix(life.journal)
-    drawn = pasts.suffix.as_of(life.journal.last() + 1)
+    drawn = pasts.suffix.suffix_at(life.journal.last_seq_of_all() + 1)
     assert re.fullmatch("[a-z][0-9]", drawn)
     assert [memory.content for memory in now(life, pasts).kept] == [marked.format(drawn)]
-    assert [memory.content for memory in pasts.of(THREAD, before).kept] == [bare]
+    assert [memory.content for memory in pasts.history_of(THREAD, before).kept] == [bare]
 
 
 async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:
     pasts, first = Pasts(life.journal), await life.turn("one")
     await life.write(MoodChanged(mood="calm"))
-    before = life.journal.last() + 1
+    before = life.journal.last_seq_of_all() + 1
     await life.turn("two", process="greeting")
     await life.write(MoodChanged(mood="cross"))
     assert now(life, pasts).mood == "cross"
-    then = pasts.of(THREAD, before)
+    then = pasts.history_of(THREAD, before)
     assert (seqs(then), then.mood, then.process) == (first, "calm", "conversation")
     assert now(life, pasts) == now(life, Pasts(life.journal))
 
@@ -154,7 +157,7 @@ async def test_a_summary_stands_for_what_was_kept_before_it(life: Life, before: 
     summary = await life.sum_up(kept[1])
     assert seqs(now(life, pasts)) == [summary, kept[2]]
     assert now(life, pasts).kept[0].content == "<context-cleared>\nsummed up\n</context-cleared>"
-    assert seqs(pasts.of(THREAD, summary)) == kept, "as it was then"
+    assert seqs(pasts.history_of(THREAD, summary)) == kept, "as it was then"
     later = await life.turn("four")
     assert seqs(now(life, pasts)) == [summary, kept[2], *later]
     again = await life.sum_up(kept[2])
@@ -195,9 +198,9 @@ class Counting(Journal):
 
     asked = 0
 
-    def many(self, seqs: Sequence[int]) -> list[Entry[Any]]:
+    def entries_at(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         self.asked += len(seqs)
-        return super().many(seqs)
+        return super().entries_at(seqs)
 
 
 async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_keep(tmp_path: Path) -> None:
@@ -208,7 +211,7 @@ async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_
             journal.asked = 0
             assert seqs(now(life, pasts)) == kept
             assert journal.asked == asked
-        pasts.of("sess-00000002", journal.last() + 1)
+        pasts.history_of("sess-00000002", journal.last_seq_of_all() + 1)
         kept += await life.turn("three", "four")
         for asked in (2, 4, 4):
             journal.asked = 0
@@ -231,8 +234,8 @@ async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: L
                 await life.clear(dice.choice(kept) or 0, f"said {step}")
             case _:
                 await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
-        before = life.journal.last() + 1 - dice.choice([0, 0, 0, 3])
-        assert pasts.of(THREAD, before) == Pasts(life.journal).of(THREAD, before)
+        before = life.journal.last_seq_of_all() + 1 - dice.choice([0, 0, 0, 3])
+        assert pasts.history_of(THREAD, before) == Pasts(life.journal).history_of(THREAD, before)
 
 
 async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> None:
@@ -240,23 +243,23 @@ async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> No
         await life.turn(f"said {number}")
         await life.write(MoodChanged(mood=f"mood {number}"))
     await life.hear("last")
-    before = life.journal.last() + 1
+    before = life.journal.last_seq_of_all() + 1
     pasts, turns = Pasts(life.journal), 0
-    folding = asyncio.create_task(pasts.ready(THREAD, before))
+    folding = asyncio.create_task(pasts.preload(THREAD, before))
     while not folding.done():
         turns += 1
         await asyncio.sleep(0)
     assert turns >= 3, "others go on meanwhile"
-    assert pasts.of(THREAD, before) == Pasts(life.journal, most=0).of(THREAD, before)
-    assert len(pasts.of(THREAD, before).kept) == PIECE
+    assert pasts.history_of(THREAD, before) == Pasts(life.journal, most=0).history_of(THREAD, before)
+    assert len(pasts.history_of(THREAD, before).kept) == PIECE
 
 
 async def test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it(life: Life) -> None:
     first, *_ = await life.turn(*(f"said {number}" for number in range(2 * PIECE)))
-    before, pasts = life.journal.last() + 1, Pasts(life.journal)
+    before, pasts = life.journal.last_seq_of_all() + 1, Pasts(life.journal)
     folding = pasts._pieces(THREAD, before)
     next(folding)
     await life.journal.forget([first], thread="t", key="forget", why="asked")
-    pasts.of("sess-00000002", before)
+    pasts.history_of("sess-00000002", before)
     list(folding)
-    assert "said 0" not in str(pasts.of(THREAD, before))
+    assert "said 0" not in str(pasts.history_of(THREAD, before))

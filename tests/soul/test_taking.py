@@ -37,5 +37,5 @@ async def test_what_was_changed_stands_after_what_it_was_whichever_came_first(tm
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         await journal.append(THREAD, changed, key="changed")
         await journal.append(THREAD, MESSAGE, key="said")
-        told = [entry.event.text for entry in in_order(journal.of(THREAD))]
+        told = [entry.event.text for entry in in_order(journal.thread_entries(THREAD))]
     assert told == ["Hello", "Goodbye"]

@@ -41,18 +41,18 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 
 async def read(texts: Texts, name: str = NAME) -> str:
-    return texts.read(texts.named(await texts.current())[name]).event.text
+    return texts.text_entry(texts.hashes_of_set(await texts.current_set())[name]).event.text
 
 
 def faults(journal: Journal) -> list[str]:
-    return [entry.event.text for entry in journal.kind(Fault)]
+    return [entry.event.text for entry in journal.entries_of_kind(Fault)]
 
 
 async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Journal) -> None:
     texts = Texts(words, journal, SHIPPED)
     assert await read(texts) == MENDING
-    assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= texts.named(
-        await texts.current()
+    assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= texts.hashes_of_set(
+        await texts.current_set()
     ).keys()
 
 
@@ -76,7 +76,7 @@ class Counting(Writer):
 async def test_all_are_taken_up_together(words: Path, tmp_path: Path) -> None:
     async with Journal(tmp_path / "new.db", FakeClock(), SOUL_KINDS, Counting) as journal:
         texts = Texts(words, journal, SHIPPED)
-        known = texts.named(await texts.current())
+        known = texts.hashes_of_set(await texts.current_set())
         assert isinstance(journal._writer, Counting)
         assert journal._writer.most > len(known) / 2
 
@@ -113,7 +113,7 @@ async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
 ) -> None:
     texts = Texts(words, journal, SHIPPED)
     (words / "playbooks" / "later.md").write_text("Be kind.")
-    assert "playbooks/later" not in texts.named(await texts.current())
+    assert "playbooks/later" not in texts.hashes_of_set(await texts.current_set())
     [said] = faults(journal)
     assert caplog.messages == [f"{said} It is left out until then."]
     (words / "playbooks" / "later.md").write_text(MENDING)
@@ -152,7 +152,7 @@ async def test_an_unreadable_text_that_was_gone_meanwhile_is_said_again(
 
 async def test_a_set_that_is_damaged_in_the_journal_stops_nobody(words: Path, tmp_path: Path) -> None:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        await Texts(words, journal, SHIPPED).current()
+        await Texts(words, journal, SHIPPED).current_set()
     with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
         db.execute("update entry set body = '{' where kind = 'texts'")
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:

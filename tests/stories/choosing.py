@@ -148,8 +148,8 @@ def whispers(stage: Stage) -> list[tuple[str, str]]:
 async def pressed(stage: Stage, name: str, label: str) -> None:
     """Someone presses a button under the question that waits, and what comes of it is over."""
     [question] = questions(stage)
-    *_, spoken = stage.soul.journal.many(question.event.said)
-    opened = stage.soul.journal.latest(question.thread, Opened)
+    *_, spoken = stage.soul.journal.entries_at(question.event.said)
+    opened = stage.soul.journal.latest_of_kind(question.thread, Opened)
     assert opened is not None
     before = len(stage.entries("input"))
     await press(stage, name, opened.event.channel, spoken.event.ts, label)

@@ -29,7 +29,7 @@ async def settled(stage: Stage) -> None:
     """All that is due is done, in the conversations of owners, too."""
     async with asyncio.timeout(PATIENCE):
         await stage.soul.worker.sweep()
-        while stage.soul.worker.busy or stage.undone():
+        while stage.soul.worker.is_busy or stage.undone():
             await stage.clock.advance(0)
             await stage.soul.worker.sweep()
 

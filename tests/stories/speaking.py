@@ -75,7 +75,7 @@ async def has_said(stage: Stage, thread: str, text: str) -> None:
 
 async def top(stage: Stage, channel: str) -> str:
     """The thread of what is said unasked in this channel."""
-    return await stage.soul.slack.doors.top(channel)
+    return await stage.soul.slack.doors.channel_thread(channel)
 
 
 def became(stage: Stage) -> list[str]:
@@ -132,7 +132,9 @@ class Commands:
                 ok, text = False, str(refused)
             if self.held:
                 await self.held.wait()
-            await turn.once(CommandRan(tick=seq, cmd_id=str(number), name=name, args=args, ok=ok, text=text))
+            await turn.record(
+                CommandRan(tick=seq, cmd_id=str(number), name=name, args=args, ok=ok, text=text)
+            )
         return turn.memory
 
     def definitions(self) -> Sequence[Definition]:
@@ -163,6 +165,6 @@ def places(stage: Stage) -> dict[str, str]:
 
 
 def opened(stage: Stage, thread: str) -> Opened:
-    found = stage.soul.journal.latest(thread, Opened)
+    found = stage.soul.journal.latest_of_kind(thread, Opened)
     assert found
     return found.event

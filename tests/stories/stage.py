@@ -140,7 +140,7 @@ class Stage:
             ) from None
 
     def _is_settled(self) -> bool:
-        if self.soul.worker.busy or self.soul.slack.speaker.busy:
+        if self.soul.worker.is_busy or self.soul.slack.speaker.busy:
             return False
         if self.world.workspace.courier.counts(SOUL.id)["unacked"]:
             return False
@@ -164,16 +164,16 @@ class Stage:
         """The journal, or what is of these kinds; "input" are all that a thread takes up."""
         journal = self.soul.journal
         if not kinds:
-            return journal.since(0, limit=ALL)
+            return journal.entries_since(0, limit=ALL)
         named = {*kinds}
         if "input" in kinds:
-            named.update(journal.kinds.names([Input]))
-        meant = [head.seq for head in journal.heads(0, limit=ALL) if head.kind in named]
-        return journal.sound(meant)
+            named.update(journal.kinds.kind_names([Input]))
+        meant = [head.seq for head in journal.heads_since(0, limit=ALL) if head.kind in named]
+        return journal.readable_entries(meant)
 
     def undone(self) -> list[Entry[Any]]:
         """What waits for a turn, or for its end, but for turns that wait until a model can be reached."""
-        waiting = self.soul.journal.pending(Input, TurnBegan)
+        waiting = self.soul.journal.pending_entries(Input, TurnBegan)
         return [entry for entry in waiting if not self.soul.worker.is_asleep(entry.thread)]
 
     def pending(self, *kinds: str) -> list[Entry[Any]]:

@@ -24,7 +24,9 @@ async def passing(stage: Stage, step: float, done: Callable[[], object]) -> None
 
 
 def at_rest(stage: Stage) -> bool:
-    return not (stage.pending("input", "turn-began", "speech", "waiting", "outage") or stage.soul.worker.busy)
+    return not (
+        stage.pending("input", "turn-began", "speech", "waiting", "outage") or stage.soul.worker.is_busy
+    )
 
 
 async def test_an_apology_that_was_begun_is_ended_whatever_went_well_meanwhile(stage: Stage) -> None:

@@ -82,7 +82,7 @@ async def again(stage: Stage) -> None:
 
 async def question_ts(stage: Stage) -> str:
     [question] = questions(stage)
-    *_, spoken = stage.soul.journal.many(question.event.said)
+    *_, spoken = stage.soul.journal.entries_at(question.event.said)
     return str(spoken.event.ts)
 
 

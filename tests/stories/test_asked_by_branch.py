@@ -54,7 +54,9 @@ async def nothing(_turn: Turn) -> None:
 
 
 async def wonder(turn: Turn) -> None:
-    await turn.talk("wonder", working_memory([Memory(role="user", content="Is it a good day?")]), "fast")
+    await turn.call_interruptibly(
+        "wonder", working_memory([Memory(role="user", content="Is it a good day?")]), "fast"
+    )
 
 
 def branching(
@@ -116,7 +118,7 @@ def at_rest(stage: Stage) -> bool:
 
 async def presses(stage: Stage, name: str, channel: str, label: str) -> None:
     [asked] = [question for question in questions(stage) if question.event.said]
-    *_, spoken = stage.soul.journal.many(asked.event.said)
+    *_, spoken = stage.soul.journal.entries_at(asked.event.said)
     before = len(stage.entries("answer"))
     await press(stage, name, channel, spoken.event.ts, label)
     await stage.until(lambda: len(stage.entries("answer")) > before)
@@ -294,7 +296,7 @@ async def test_what_the_branch_was_told_stands_when_the_root_fails_after_that(tr
     await living(trying, branching(deleted), "alice", relaying=failing)
     ts = await trying.say("alice", ALICE, "Tidy up, please.")
     [question] = [question for question in questions(trying) if question.event.said]
-    *_, spoken = trying.soul.journal.many(question.event.said)
+    *_, spoken = trying.soul.journal.entries_at(question.event.said)
     await press(trying, "alice", ALICE, spoken.event.ts, "Yes")
     await trying.until(lambda: trying.entries("attempt-failed"))
     await trying.passing(61, lambda: at_rest(trying))

@@ -48,6 +48,6 @@ async def test_a_turn_that_another_daemon_has_taken_over_claims_nothing(stage: S
     await stage.wake()
     await stage.post("alice", ALICE, "Are you there?")
     await stage.until(
-        lambda: [one for one in stage.entries("turn-began") if stage.soul.worker.lost(one.thread)]
+        lambda: [one for one in stage.entries("turn-began") if stage.soul.worker.has_lost(one.thread)]
     )
     assert stage.soul.journal.get("the only one") is None

@@ -16,7 +16,7 @@ def lose(stage: Stage) -> None:
 async def back(stage: Stage, **settings: str | float) -> None:
     lose(stage)
     await stage.wake(**settings)
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     await stage.settled()
 
 

@@ -16,9 +16,9 @@ async def test_a_question_for_words_is_refused_beside_other_steps(stage: Stage) 
 
     async def conversation(turn: Turn) -> WorkingMemory:
         try:
-            await turn.beside([partial(ask, text="Tea or coffee?"), partial(ask, text="With milk?")])
+            await turn.run_beside([partial(ask, text="Tea or coffee?"), partial(ask, text="With milk?")])
         except RuntimeError:
-            [drink] = await turn.beside([partial(ask, text="What would you drink?")])
+            [drink] = await turn.run_beside([partial(ask, text="What would you drink?")])
             await turn.say(f"Here is your {drink}.")
         return turn.memory
 

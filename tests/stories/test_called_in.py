@@ -25,7 +25,7 @@ LATE = 60.0
 
 
 async def called(stage: Stage) -> str:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)  # or it would hear what was said
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)  # or it would hear what was said
     root = await stage.post("bob", GENERAL, "The build is red.")
     await stage.post("alice", GENERAL, f"{ME} can you look?", root)
     return root
@@ -59,7 +59,7 @@ async def test_a_long_thread_that_it_is_called_into_goes_to_disk_at_once(tmp_pat
     async with staged(tmp_path) as stage:
         stage.writer = Counting
         await stage.wake()
-        await stage.until(lambda: not stage.soul.slack.catch_up.running)
+        await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
         root = await stage.post("bob", GENERAL, "The build is red.")
         for n in range(30):
             await stage.post("bob", GENERAL, f"Test {n} fails.", root)
@@ -81,7 +81,7 @@ async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(s
     assert places == sorted(places)
     await stage.sleep()
     await stage.wake()
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     await stage.settled()
     assert asked.count("The build is red.") == 1
     assert len(stage.model.requests) == 2
@@ -137,7 +137,7 @@ async def test_what_was_answered_only_after_the_call_does_not_stand_above_it(sta
 
 
 async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     await stage.sleep()
     missed = await stage.post("bob", GENERAL, f"{ME} which day is it?")
     with stage.world.workspace.db as db:  # Slack gives up on it
@@ -148,13 +148,13 @@ async def test_what_a_mention_took_is_not_taken_for_known(stage: Stage) -> None:
     assert "which day is it?" in stage.asked()[-1]
     assert await stage.answers(GENERAL, missed) == []
     stage.wire.held["users.conversations"].set()
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     await stage.settled()
     assert len(await stage.answers(GENERAL, missed)) == 1
 
 
 async def called_twice(stage: Stage) -> str:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     stage.world.faults.switch("delay", seconds=LATE, times=2.0)
     root = await stage.post("bob", GENERAL, f"{ME} which day is it?")
     await stage.post("alice", GENERAL, f"{ME} and what time?", root)
@@ -213,7 +213,7 @@ async def test_what_answers_a_late_call_too_goes_on_after_a_question_as_it_was(d
 
 
 async def test_of_a_dm_whose_first_event_is_late_each_message_is_answered_once(stage: Stage) -> None:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     stage.world.faults.switch("delay", seconds=LATE, times=1.0)
     root = await stage.post("alice", ALICE, "which day is it?")
     await stage.post("alice", ALICE, "and what time?", root)

@@ -24,7 +24,7 @@ async def woken_before_it_reads(stage: Stage) -> asyncio.Event:
 async def read(stage: Stage, go: asyncio.Event) -> None:
     go.set()
     del stage.wire.held["users.conversations"]
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
 
 
 async def answering(stage: Stage, channel: str, root: str | None = None) -> tuple[str, asyncio.Event]:

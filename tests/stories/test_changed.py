@@ -116,7 +116,7 @@ async def test_an_afterthought_of_a_process_that_is_gone_is_let_go(
     async def travel(turn: Turn) -> WorkingMemory:
         if not turn.answers:
             await asyncio.Event().wait()
-        await turn.tell("later", Afterthought(process="travel"))
+        await turn.send_to_self("later", Afterthought(process="travel"))
         return turn.memory.with_memory(*map(remember, await turn.say("Where to?")))
 
     ts = await travelled(stage, travel)

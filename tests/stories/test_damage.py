@@ -158,7 +158,7 @@ async def test_what_is_missed_in_a_conversation_that_is_damaged_keeps_nothing_el
     await stage.wake()
     await stage.passing(1, lambda: stage.entries("turn-ended")[1:])
     assert await stage.answers(GENERAL, bob) == ["Hello, Bob."]
-    assert not stage.soul.slack.catch_up.running
+    assert not stage.soul.slack.catch_up.is_running
 
 
 async def test_a_list_of_what_is_open_that_cannot_be_read_ends_it(tmp_path: Path) -> None:

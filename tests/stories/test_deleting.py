@@ -196,7 +196,7 @@ async def test_a_question_that_is_still_open_stays_with_its_buttons(stage: Stage
     [open_question] = questions(stage)
     await stage.say("alice", ALICE, "!delete")
     later_one = questions(stage)[-1]
-    ts = stage.soul.journal.at(later_one.event.said[-1]).event.ts
+    ts = stage.soul.journal.entry(later_one.event.said[-1]).event.ts
     await press(stage, "alice", ALICE, ts, "Delete them")
     await stage.until(lambda: stage.entries("delete-done"))
     await deleted(stage)

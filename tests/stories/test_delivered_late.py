@@ -7,7 +7,7 @@ from tests.stories.stage import ALICE, Stage
 
 async def test_what_slack_delivers_later_than_the_setting_is_not_answered(dormant: Stage) -> None:
     await dormant.wake(catch_up_max_age=60.0)
-    await dormant.until(lambda: not dormant.soul.slack.catch_up.running)
+    await dormant.until(lambda: not dormant.soul.slack.catch_up.is_running)
     dormant.world.faults.switch("delay", seconds=100.0, times=1.0)
     ts = await dormant.post("alice", ALICE, "Is anybody there?")
     await dormant.clock.advance(110)
@@ -27,7 +27,7 @@ async def test_however_short_the_setting_is_what_comes_at_once_is_answered(dorma
 
 async def test_an_event_that_is_retried_in_time_is_answered(dormant: Stage) -> None:
     await dormant.wake(catch_up_max_age=600.0)
-    await dormant.until(lambda: not dormant.soul.slack.catch_up.running)
+    await dormant.until(lambda: not dormant.soul.slack.catch_up.is_running)
     dormant.world.faults.switch("delay", seconds=300.0, times=1.0)
     ts = await dormant.post("alice", ALICE, "Is anybody there?")
     await dormant.clock.advance(310)

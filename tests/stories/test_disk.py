@@ -88,11 +88,11 @@ async def hurry(stage: Stage) -> None:
 
 async def test_a_locked_database_is_waited_for(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     await hurry(stage)
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)  # or it would read what was not acked
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)  # or it would read what was not acked
     other = sqlite3.connect(stage.home / "journal.db", isolation_level=None)
     other.execute("begin immediate")
     ts = await stage.post("alice", ALICE, "Are you there?")
-    await stage.until(lambda: not stage.soul.journal.writable)
+    await stage.until(lambda: not stage.soul.journal.is_writable)
     assert stage.entries("input") == []
     other.execute("rollback")
     other.close()

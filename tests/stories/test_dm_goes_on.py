@@ -68,7 +68,7 @@ async def test_over_three_days_with_a_kill_and_a_summary_it_remembers(stage: Sta
             stage.model.say(SUMMARY, asks=ASKED, model=FAST)
             await tell(stage, number)
     [first, *_] = cleared = stage.entries("context-cleared")
-    made_of = stage.soul.journal.many(first.event.seqs)
+    made_of = stage.soul.journal.entries_at(first.event.seqs)
     assert any(HEDGEHOG in getattr(one.event, "text", "") for one in made_of)
     assert "message" in {one.kind for one in made_of}
     assert "model-call" in {one.kind for one in made_of}

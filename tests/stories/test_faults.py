@@ -159,7 +159,7 @@ def struck(stage: Stage, board: Switchboard, name: str) -> bool:
 
 def is_over(stage: Stage, messages: int) -> bool:
     heard = len(stage.entries("input"))
-    busy = stage.soul.worker.busy or stage.pending("input", "turn-began", "speech", "waiting", "outage")
+    busy = stage.soul.worker.is_busy or stage.pending("input", "turn-began", "speech", "waiting", "outage")
     return heard >= messages + len(NAMES) and not busy
 
 

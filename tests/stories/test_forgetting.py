@@ -115,7 +115,7 @@ async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake()
     await stage.settled()
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     assert traces(stage, *SECRETS) == []
 
 
@@ -182,7 +182,7 @@ async def test_nothing_is_left_of_a_reading_whose_answer_quotes_them(stage: Stag
 
 def hashes(stage: Stage, seqs: Collection[int] = ()) -> set[bytes]:
     found = set[bytes]()
-    for row, digest in stage.soul.journal.rows_and_digests():
+    for row, digest in stage.soul.journal.all_rows_with_digests():
         if seqs and row[0] not in seqs:
             continue
         assert isinstance(digest, bytes)
@@ -240,7 +240,7 @@ async def test_the_page_shows_none_of_it(stage: Stage) -> None:
 
 
 async def streamed(stage: Stage) -> str:
-    text, last = "", f"id: {stage.soul.journal.last()}\n"
+    text, last = "", f"id: {stage.soul.journal.last_seq_of_all()}\n"
     async with ClientSession(headers=SHOWN) as session:
         stream = await session.get(f"{stage.soul.url}/console/journal?since=0")
         async for line in stream.content:

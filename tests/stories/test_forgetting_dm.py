@@ -153,7 +153,9 @@ async def test_a_conversation_that_has_it_in_mind_meanwhile_ends_first_or_is_sto
     await stage.until(lambda: len(stage.model.requests) > calls)
     assert SUMMED in text(stage)
     [question] = questions(stage)
-    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
+    await press(
+        stage, "alice", ALICE, stage.soul.journal.entry(question.event.said[-1]).event.ts, "Forget it"
+    )
     await stage.until(lambda: stage.pending("to-forget"))
     await stage.clock.advance(5)
     assert not stage.entries("forgotten")
@@ -175,7 +177,9 @@ async def test_killed_with_it_in_mind_the_next_life_forgets_it(stage: Stage) -> 
     root = await stage.post("alice", ALICE, "Of what do you think?")
     await stage.until(lambda: len(stage.model.requests) > calls)
     [question] = questions(stage)
-    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
+    await press(
+        stage, "alice", ALICE, stage.soul.journal.entry(question.event.said[-1]).event.ts, "Forget it"
+    )
     await stage.until(lambda: stage.pending("to-forget"))
     await stage.sleep()
     stage.model.say(reply("Of your windmill, still."))

@@ -39,7 +39,9 @@ async def test_a_turn_that_has_it_in_mind_may_end_first(stage: Stage) -> None:
     await stage.post("bob", GENERAL, f"{ME} again?", root)
     await stage.until(lambda: len(stage.model.requests) > calls)
     [question] = questions(stage)
-    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
+    await press(
+        stage, "alice", ALICE, stage.soul.journal.entry(question.event.said[-1]).event.ts, "Forget it"
+    )
     await stage.until(lambda: stage.pending("to-forget"))
     await stage.clock.advance(5)
     assert not stage.entries("forgotten")
@@ -120,12 +122,12 @@ class Late(CountedWriter):
 
     may = asyncio.Event()
 
-    def perform(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
+    def run_job(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
         return asyncio.ensure_future(self._when_it_may(do))
 
     async def _when_it_may(self, do: Callable[[Store], object]) -> int:
         await Late.may.wait()
-        return await super().perform(do)
+        return await super().run_job(do)
 
 
 async def test_one_that_begins_before_the_words_are_gone_is_waited_for(tmp_path: Path) -> None:
@@ -156,7 +158,9 @@ async def test_one_that_begins_before_the_words_are_gone_is_waited_for(tmp_path:
 
 async def pressed_soon(stage: Stage) -> None:
     [question] = questions(stage)
-    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Forget it")
+    await press(
+        stage, "alice", ALICE, stage.soul.journal.entry(question.event.said[-1]).event.ts, "Forget it"
+    )
 
 
 @SOAK
@@ -166,7 +170,7 @@ async def test_what_waits_on_it_is_let_go(stage: Stage) -> None:
     [first] = questions(stage)
     await stage.say("alice", ALICE, "!forget me")
     [_, second] = questions(stage)
-    said = [stage.soul.journal.at(one.event.said[-1]).event.ts for one in (first, second)]
+    said = [stage.soul.journal.entry(one.event.said[-1]).event.ts for one in (first, second)]
     await press(stage, "alice", ALICE, said[1], "Forget it")
     await stage.until(lambda: stage.entries("to-forget"))
     await until_told(stage)

@@ -38,17 +38,17 @@ async def test_what_is_said_while_every_socket_is_down_is_answered_once(stage: S
     ts = await stage.say("alice", ALICE, "Hello")
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 20
     await stage.world.workspace.links.close()
-    await stage.until(lambda: not stage.soul.slack.hearing.alive)
+    await stage.until(lambda: not stage.soul.slack.hearing.alive_count)
     await stage.post("alice", ALICE, "Can you hear me?", ts)
     stage.wire.refuse.clear()
     await stage.clock.advance(30)
-    await stage.until(lambda: stage.soul.slack.hearing.alive > 0)
+    await stage.until(lambda: stage.soul.slack.hearing.alive_count > 0)
     await stage.settled()
     assert len(await stage.answers(ALICE, ts)) == 2
 
 
 async def test_its_health_tells_whether_it_hears(stage: Stage) -> None:
-    await stage.until(lambda: stage.soul.slack.hearing.alive == 2)
+    await stage.until(lambda: stage.soul.slack.hearing.alive_count == 2)
     status, told = await stage.health()
     assert (status, told["ok"], told["deaf"], told["sockets"]) == (200, True, False, 2)
     assert (told["inbound_age"], told["event_age"]) == (0.0, None)
@@ -57,14 +57,14 @@ async def test_its_health_tells_whether_it_hears(stage: Stage) -> None:
     assert (await stage.health())[1]["event_age"] == 5.0
     stage.wire.refuse["apps.connections.open"] = ["service_unavailable"] * 1000
     await stage.world.workspace.links.close()
-    await stage.until(lambda: not stage.soul.slack.hearing.alive)
+    await stage.until(lambda: not stage.soul.slack.hearing.alive_count)
     status, told = await stage.health()
     assert (status, told["ok"], told["deaf"], told["sockets"]) == (503, False, True, 0)
 
 
 @SOAK
 async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     before = (await stage.health())[1]["caught_up_until"]
     assert before == stage.clock.now()
     await stage.clock.advance(HOUR)
@@ -82,7 +82,7 @@ async def test_its_health_tells_how_far_it_has_read(stage: Stage) -> None:
     assert (told["soul_catching_up"], told["soul_caught_up_timestamp_seconds"]) == (1, before)
     stage.wire.garbled.clear()
     await stage.clock.advance(60)
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     told = (await stage.health())[1]
     assert (told["catching_up"], told["caught_up_until"] > before) == (False, True)
     assert told["left_to_read"] == 0

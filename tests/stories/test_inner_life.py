@@ -22,16 +22,16 @@ async def test_each_tick_is_a_line_of_the_log(alive: Stage) -> None:
     await did(stage, do("diary.add", text="Spring."), do("nonsense"), words="One.")
     [_, line] = [entry.event for entry in stage.entries("tick")]
     journal = stage.soul.journal
-    assert journal.at(line.answer).event.text.startswith("One.")
-    assert [journal.at(seq).event.ok for seq in line.commands] == [True, False]
+    assert journal.entry(line.answer).event.text.startswith("One.")
+    assert [journal.entry(seq).event.ok for seq in line.commands] == [True, False]
     assert (line.outcome, line.why, line.view, line.reflex) == ("thought", "the daemon was started", "", "")
-    assert journal.at(line.tick).kind == "turn-began"
+    assert journal.entry(line.tick).kind == "turn-began"
 
 
 async def test_a_tick_keeps_nothing(alive: Stage) -> None:
     stage = alive
     await does(stage, do("diary.add", text="Spring."))
-    ends = stage.soul.journal.of(INNER, TurnEnded)
+    ends = stage.soul.journal.thread_entries(INNER, TurnEnded)
     assert len(ends) == 3
     assert not any(end.event.keep for end in ends)
     assert all(len(request["messages"]) == 1 for request in stage.model.requests)
@@ -68,7 +68,7 @@ async def test_without_leave_it_costs_nothing(asleep: Stage) -> None:
     for _ in range(3):
         await passes(stage, 86_400)
     assert not stage.model.requests
-    assert not stage.soul.journal.tree(INNER)
+    assert not stage.soul.journal.tree_entries(INNER)
     assert not stage.entries("noticed")
 
 
@@ -96,9 +96,9 @@ async def test_asleep_for_a_month_it_asks_nothing(alive: Stage) -> None:
     stage = alive
     thinks(stage, "I sleep.", do("cycle.idle", seconds=31 * 86_400))
     await tick(stage)
-    before = stage.soul.journal.last()
+    before = stage.soul.journal.last_seq_of_all()
     for _ in range(30):
         await passes(stage, 86_400)
     assert len(stage.model.requests) == 1
-    assert stage.soul.journal.last() == before, "not even an entry"
+    assert stage.soul.journal.last_seq_of_all() == before, "not even an entry"
     await tick(stage, 86_400)

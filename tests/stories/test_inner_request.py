@@ -35,7 +35,7 @@ FAMILIES = {
 
 
 def is_as(stage: Stage, name: str, text: str) -> None:
-    first, last = note_of(stage, "lift is stuck"), stage.soul.journal.last()
+    first, last = note_of(stage, "lift is stuck"), stage.soul.journal.last_seq_of_all()
     ids: dict[int, int] = {}
 
     def counted(found: re.Match[str]) -> str:

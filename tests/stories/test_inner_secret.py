@@ -88,7 +88,7 @@ class Story:
             records=self.records,
             threads=self.threads,
             processes=processes,
-            last=self.stage.soul.journal.last(),
+            last=self.stage.soul.journal.last_seq_of_all(),
         )
 
     def added(self) -> dict[str, int]:

@@ -25,14 +25,14 @@ async def asking(stage: Stage, text: str = NEWS, *, place: str = "#general") -> 
         await stage.sleep()
         await stage.wake(owner_user_ids=frozenset({CAROL_HERSELF.id}))
     there = await top(stage, GENERAL)
-    theirs = await stage.soul.slack.doors.direct(CAROL_HERSELF.id)
+    theirs = await stage.soul.slack.doors.open_dm(CAROL_HERSELF.id)
     await wanted(stage, theirs, text, to=there, place=place)
     await stage.settled()
     return there
 
 
 async def answered(stage: Stage, name: str, label: str, nth: int = 0) -> None:
-    [spoken] = stage.soul.journal.many(questions(stage)[nth].event.said)
+    [spoken] = stage.soul.journal.entries_at(questions(stage)[nth].event.said)
     before = len(stage.entries("answer"))
     await press(stage, name, CAROL, spoken.event.ts, label)
     await stage.until(lambda: len(stage.entries("answer")) > before)
@@ -93,7 +93,7 @@ async def test_several_wait_each_by_itself(stage: Stage) -> None:
 
 async def test_nobody_but_that_owner_may_say_yes(stage: Stage) -> None:
     await asking(stage)
-    [spoken] = stage.soul.journal.many(questions(stage)[0].event.said)
+    [spoken] = stage.soul.journal.entries_at(questions(stage)[0].event.said)
     await stage.sleep()
     await stage.wake(owner_user_ids=frozenset({ALICE_HERSELF.id}))
     await press(stage, "carol", CAROL, spoken.event.ts, "Approve")
@@ -107,7 +107,7 @@ async def test_nobody_but_that_owner_may_say_yes(stage: Stage) -> None:
 @SOAK
 async def test_where_nobody_owns_it_any_more_nobody_is_asked(stage: Stage) -> None:
     there = await top(stage, GENERAL)
-    theirs = await stage.soul.slack.doors.direct(CAROL_HERSELF.id)
+    theirs = await stage.soul.slack.doors.open_dm(CAROL_HERSELF.id)
     await wanted(stage, theirs, NEWS, to=there, place="#general")
     await stage.settled()
     assert (became(stage), await unasked(stage, "carol", CAROL)) == (["refused"], [])
@@ -127,7 +127,7 @@ async def test_nothing_in_it_can_pose_as_ours(stage: Stage, end: str) -> None:
 @SOAK
 async def test_a_stop_lets_go_of_it(stage: Stage) -> None:
     await asking(stage)
-    [spoken] = stage.soul.journal.many(questions(stage)[0].event.said)
+    [spoken] = stage.soul.journal.entries_at(questions(stage)[0].event.said)
     await stage.client("carol").reactions_add(channel=CAROL, timestamp=spoken.event.ts, name="octagonal_sign")
     await stage.until(lambda: stage.entries("stop"))
     await stage.settled()
@@ -138,7 +138,7 @@ async def test_a_stop_lets_go_of_it(stage: Stage) -> None:
 @pytest.mark.parametrize("method", ["chat.postMessage", later("chat.update")])
 async def test_killed_in_between_it_is_said_once(stage: Stage, method: str) -> None:
     await asking(stage)
-    [spoken] = stage.soul.journal.many(questions(stage)[0].event.said)
+    [spoken] = stage.soul.journal.entries_at(questions(stage)[0].event.said)
     held = stage.wire.held[method] = asyncio.Event()
     await press(stage, "carol", CAROL, spoken.event.ts, "Approve")
     before = len(stage.wire.told(method))

@@ -201,7 +201,7 @@ async def test_two_owners_press_at_once(stage: Stage) -> None:
     answers(stage, turning(), choice("Think"), "Hm.", reply(PARTLY))
     ts = await stage.say("alice", GENERAL, f"{ME} {ASKED}")
     [question] = questions(stage)
-    *_, asks = stage.soul.journal.many(question.event.said)
+    *_, asks = stage.soul.journal.entries_at(question.event.said)
     answers(stage, choice("Respond"), reply(FOUND))
     for name, label in (("carol", "Continue"), ("alice", "Stop")):
         await press(stage, name, GENERAL, asks.event.ts, label)

@@ -81,13 +81,13 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
     await said_around(stage, root, EACH)
     _, later = await asked(stage, "what else", root)
     place = stage.entries("heard")[LONG + EACH].seq
-    assert place in stage.soul.journal.at(saw.event.stretches[-1]).event.seqs or place in saw.event.seqs
+    assert place in stage.soul.journal.entry(saw.event.stretches[-1]).event.seqs or place in saw.event.seqs
     assert place not in later.event.seqs, "it stands in a stretch alone"
     await stage.say("alice", ALICE, "!forget me")
     await pressed(stage, "alice", "Forget it")
     await stage.until(lambda: stage.entries("forget-done") and not stage.pending("to-forget", "forgotten"))
     await stage.settled()
-    texts = [stage.soul.journal.at(call.seq).event.text for call in (before, saw, later)]
+    texts = [stage.soul.journal.entry(call.seq).event.text for call in (before, saw, later)]
     assert [bool(text) for text in texts] == [True, False, False]
     assert (await shown(stage, before))["agrees"]
     _, again = await asked(stage, "are you there", root)

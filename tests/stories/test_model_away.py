@@ -424,7 +424,7 @@ def is_asked(stage: Stage, before: int) -> bool:
 async def test_health_shows_what_runs_and_how_its_calls_fare(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await stage.until(lambda: stage.soul.slack.hearing.alive == 2)
+    await stage.until(lambda: stage.soul.slack.hearing.alive_count == 2)
     shown = await details(stage)
     assert (shown["latency"]["calls"], shown["latency"]["median"], shown["errors"]) == (0, None, {})
     for seconds in (1, 2, 3, 10):
@@ -458,7 +458,7 @@ async def test_a_daemon_that_never_was_away_has_nothing_to_catch_up_with(dormant
     await dormant.wake()
     await dormant.until(lambda: dormant.wire.told("conversations.history"))
     _, said = await dormant.health()
-    assert dormant.soul.slack.catch_up.running
+    assert dormant.soul.slack.catch_up.is_running
     assert (said["catching_up"], said["left_to_read"]) == (False, 0)
     await dormant.sleep()
     before = len(dormant.wire.told("conversations.history"))

@@ -200,7 +200,7 @@ async def test_what_an_action_gives_without_end_is_told_as_far_as_a_run_would_be
 
 async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
     async def deliberation(turn: Turn) -> WorkingMemory | Transition:
-        if turn.tree.parent:
+        if turn.branches.parent:
             raise LookupError("it always fails")
         return await PROCESSES[DELIBERATION](turn)
 
@@ -274,7 +274,7 @@ async def test_a_branch_asks_for_consent_in_its_roots_conversation(stage: Stage)
     ts = await stage.say("alice", ALICE, "Tidy up.")
     assert deleted == []
     [asked] = [entry for entry in stage.pending("asked") if "." not in entry.thread]
-    said = stage.soul.journal.at(asked.event.said[-1])
+    said = stage.soul.journal.entry(asked.event.said[-1])
     await press(stage, "alice", ALICE, said.event.ts, "Approve")
     await stage.until(lambda: stage.entries("thread-ended"))
     await stage.settled()

@@ -35,7 +35,7 @@ def at_rest(stage: Stage) -> bool:
 
 
 async def pressed(stage: Stage, label: str) -> None:
-    *_, spoken = stage.soul.journal.many(questions(stage)[-1].event.said)
+    *_, spoken = stage.soul.journal.entries_at(questions(stage)[-1].event.said)
     await press(stage, "alice", ALICE, spoken.event.ts, label)
 
 

@@ -318,7 +318,7 @@ async def test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked
     assert question.event.about["bound"] == "calls"
     assert len(stage.entries("model-call")) == 40
     goes_on(stage, *[final("Done.")] * 12, final("All counted."))
-    await press(stage, "alice", ALICE, stage.soul.journal.at(question.event.said[-1]).event.ts, "Continue")
+    await press(stage, "alice", ALICE, stage.soul.journal.entry(question.event.said[-1]).event.ts, "Continue")
     await stage.until(lambda: len(stage.entries("thread-ended")) == 50)
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[-1] == "All counted."

@@ -31,7 +31,7 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
             return context
 
         heedful = Heedful(turn, turn.memory, question)
-        ended = await turn.read_deeply(question, load, heedful.interrupted)
+        ended = await turn.read_deeply(question, load, heedful.is_interrupted)
         said = await turn.say(ended.event.answer or ended.event.reason)
         return turn.memory.with_memory(*map(remember, said))
 

@@ -237,7 +237,7 @@ async def test_its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_
     calls = [entry.event for entry in stage.entries("model-call")]
     spent = NOTHING
     for call in calls:
-        spent = spent.after(call)
+        spent = spent.with_call(call)
     assert (spent.calls, spent.seconds) == (0, 0.0)
     assert spent.usd == pytest.approx(sum(call.cost for call in calls))
     assert spent.tokens > 0

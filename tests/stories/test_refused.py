@@ -56,8 +56,8 @@ async def test_while_slack_is_down_its_health_says_so(tmp_path: Path) -> None:
         ):  # no longer: who hears nothing for a while is deaf, until a real beat of the heart
             await stage.clock.advance(1)
         await waking
-        await stage.until(lambda: stage.soul.slack.hearing.alive)
-        await stage.passing(1, lambda: not stage.soul.slack.hearing.deaf)
+        await stage.until(lambda: stage.soul.slack.hearing.alive_count)
+        await stage.passing(1, lambda: not stage.soul.slack.hearing.is_disconnected)
         async with stage.session.get(f"http://127.0.0.1:{port}/healthz") as answer:
             assert answer.status == 200
 

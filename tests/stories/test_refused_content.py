@@ -183,6 +183,6 @@ async def test_a_card_that_slack_refuses_is_plain_text(stage: Stage) -> None:
     thread = stage.entries("turn-began")[-1].thread
     plan = Planned(condition="All & everything", steps=(("one", "done"), ("two", "open")))
     speaker = stage.soul.slack.speaker
-    card = await speaker.card(thread, None, plan, "sess-1@1/card#1", lambda: None)
+    card = await speaker.show_card(thread, None, plan, "sess-1@1/card#1", lambda: None)
     assert (await stage.answers(ALICE, ts))[-1] == "1/2 All &amp; everything\n✓ one\n○ two"
-    assert await speaker.card(thread, card, plan, "sess-1@1/card#1", lambda: None) == card
+    assert await speaker.show_card(thread, card, plan, "sess-1@1/card#1", lambda: None) == card

@@ -32,7 +32,7 @@ async def _failing(stage: Stage) -> str:
     await stage.wake()
     ts = await stage.post("alice", ALICE, POISON)
     await stage.until(lambda: stage.entries("attempt-failed"))
-    await stage.until(lambda: not stage.soul.worker.busy)
+    await stage.until(lambda: not stage.soul.worker.is_busy)
     return ts
 
 

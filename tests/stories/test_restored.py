@@ -36,7 +36,7 @@ async def restore(stage: Stage) -> None:
         (stage.home / name).unlink(missing_ok=True)
     (stage.home / "journal.db").write_bytes((stage.home.parent / "copy.db").read_bytes())
     await stage.wake()
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     await stage.settled()
 
 

@@ -59,11 +59,13 @@ async def test_where_a_file_may_be_known_is_told_by_its_entry(stage: Stage) -> N
     await share(stage, "bob", GENERAL, f"{ME} and at this")
     places = Places(stage.soul.journal)
     private, public = (
-        (places.of(entry.thread), entry.seq) for entry in stage.entries("message") if entry.event.files
+        (places.channel_of(entry.thread), entry.seq)
+        for entry in stage.entries("message")
+        if entry.event.files
     )
     assert private[0]
     assert public[0]
-    dm, general = private[0].before(private[1]), public[0].before(public[1])
+    dm, general = private[0].audience_before(private[1]), public[0].audience_before(public[1])
     assert may_know(here=dm, there=general)
     assert not may_know(here=general, there=dm)
 

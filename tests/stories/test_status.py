@@ -164,12 +164,12 @@ async def passing(stage: Stage, seconds: int) -> None:
 
 
 async def asks(turn: Turn) -> WorkingMemory:
-    turn.show("is wondering…")
+    turn.show_status("is wondering…")
     yes = Choice(label="Yes", value="yes")
     await turn.ask("may", Question(text="May I?", to=(turn.answers[0].author,), choices=(yes,)))
     return turn.memory
 
 
 async def fails(turn: Turn) -> WorkingMemory:
-    turn.show("is failing…")
+    turn.show_status("is failing…")
     raise RuntimeError("always")

@@ -118,7 +118,11 @@ async def test_killed_among_a_hundred_sub_calls_it_pays_none_of_them_again(
     await ended(first)
     [path] = (tmp_path / "home" / "reads").glob("*.db")
     with reading(path, SOUL_KINDS) as journal:
-        paid = [call.event.trailing for call in journal.kind(ModelCall) if call.event.name == "llm_query"]
+        paid = [
+            call.event.trailing
+            for call in journal.entries_of_kind(ModelCall)
+            if call.event.name == "llm_query"
+        ]
     assert len(paid) >= 50
     held.set()
     for piece in pieces:
@@ -184,7 +188,7 @@ async def test_its_journal_stands_where_it_is_told_and_goes_on_there(stage: Stag
     assert await terminal.read(settings(stage), [book(stage)], QUESTION, place) == 0
     assert not (stage.home / "reads").exists()
     with reading(place, SOUL_KINDS) as journal:
-        assert [call.event.name for call in journal.kind(ModelCall)].count("recurse") == 2
+        assert [call.event.name for call in journal.entries_of_kind(ModelCall)].count("recurse") == 2
     with pytest.raises(ConfigError, match="a reading that is over"):
         await terminal.read(settings(stage), [book(stage)], QUESTION, place)
 

@@ -239,9 +239,9 @@ async def test_a_sub_call_that_hangs_ends_with_the_time_and_what_is_known_is_sai
     assert "['one', 'Error: this reading has reached its bound of time" in stage.asked()[-1]
     [path] = (stage.home / "reads").glob("*.db")
     with reading(path, SOUL_KINDS) as journal:
-        broken = [call.event for call in journal.kind(ModelCall) if call.event.out_of_time]
+        broken = [call.event for call in journal.entries_of_kind(ModelCall) if call.event.ran_out_of_time]
         assert [(call.outcome, call.name) for call in broken] == [("cancelled", "llm_query")]
-        assert [one.event.reason for one in journal.kind(ReadingEnded)] == ["time"]
+        assert [one.event.reason for one in journal.entries_of_kind(ReadingEnded)] == ["time"]
 
 
 async def test_a_reading_below_another_ends_with_the_time_too(

@@ -168,11 +168,11 @@ async def test_in_a_rehearsal_a_trace_says_that_nothing_was_billed(tmp_path: Pat
     async with theatre(tmp_path) as (soul, _):
         alice = AsyncWebClient(token="xoxp-alice", base_url=f"{soul.url}/api/")
         said = await alice.chat_postMessage(channel=ALICE, text="Hello")
-        await until(lambda: soul.journal.kind(TurnEnded))
-        made = soul.journal.kind(ModelCall)
+        await until(lambda: soul.journal.entries_of_kind(TurnEnded))
+        made = soul.journal.entries_of_kind(ModelCall)
         await alice.chat_postMessage(channel=ALICE, text="!trace", thread_ts=said["ts"])
-        await until(lambda: soul.journal.kind(Observed))
-        [told] = soul.journal.kind(Observed)
+        await until(lambda: soul.journal.entries_of_kind(Observed))
+        [told] = soul.journal.entries_of_kind(Observed)
     worth = sum(call.event.worth for call in made)
     assert worth > 0
     assert f"nothing, since the model here is a script (${worth:.4f} with Claude)" in told.event.text

@@ -58,7 +58,7 @@ async def test_at_the_top_of_a_channel_it_begins_a_conversation_for_whoever_answ
 
 
 async def test_in_a_dm_it_is_known_to_the_conversation_that_begins_below_it(stage: Stage) -> None:
-    await has_said(stage, await stage.soul.slack.doors.direct(CAROL.id), NEWS)
+    await has_said(stage, await stage.soul.slack.doors.open_dm(CAROL.id), NEWS)
     [spoken] = stage.entries("spoken")
     stage.model.say(reply("An hour, they say."))
     await stage.say("carol", "D0CAROL0001", "How late?", spoken.event.ts)

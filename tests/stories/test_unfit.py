@@ -16,7 +16,7 @@ from tests.stories.stage import ALICE, BOB, PATIENCE, Stage, reply
 
 async def ended(stage: Stage) -> list[str]:
     async with asyncio.timeout(PATIENCE):
-        while stage.soul.journal.busy_threads() or stage.soul.worker.busy:
+        while stage.soul.journal.busy_threads() or stage.soul.worker.is_busy:
             await stage.clock.advance(1)
             await stage.soul.worker.sweep()
     return [str(entry.event.outcome) for entry in stage.entries("turn-ended")][1:]

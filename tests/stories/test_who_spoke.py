@@ -54,7 +54,7 @@ async def threads_of(stage: Stage) -> dict[str, int]:
 
 
 async def heard_above(stage: Stage, words: str = WALKS) -> str:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     await stage.say("bob", GENERAL, words)
     stage.model.say(reply("At noon."))
     return await stage.say("alice", GENERAL, f"{ME} when is lunch?")
@@ -75,7 +75,7 @@ async def test_whose_words_stood_above_a_mention_takes_no_part_in_its_thread(sta
 
 
 async def test_who_was_there_before_the_soul_was_called_into_a_thread_did_not_ask(stage: Stage) -> None:
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     root = await stage.post("bob", GENERAL, "The build is red.")
     stage.model.say(reply("A test fails."))
     await stage.say("alice", GENERAL, f"{ME} can you look?", root)
@@ -120,7 +120,7 @@ async def test_who_stops_it_spoke_to_it(stage: Stage) -> None:
 async def test_a_bot_that_asked_stands_in_the_row_and_is_no_person(stage: Stage) -> None:
     await stage.sleep()
     await stage.wake(allowed_bots=frozenset({ECHO.user}))
-    await stage.until(lambda: not stage.soul.slack.catch_up.running)
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)
     stage.model.say(reply("Noon."))
     await beep(stage, f"{ME} when is lunch?")
     [row] = await rows(stage)

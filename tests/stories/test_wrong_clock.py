@@ -64,7 +64,7 @@ async def test_a_day_that_was_ahead_spends_nothing_of_today(stage: Stage) -> Non
 
 async def test_a_clock_that_is_set_makes_nobody_deaf(stage: Stage) -> None:
     stage.clock.set_ahead(YEAR)
-    assert not stage.soul.slack.hearing.deaf
+    assert not stage.soul.slack.hearing.is_disconnected
     stage.clock.set_ahead(-YEAR)
     assert stage.soul.slack.hearing.inbound_age == 0
 

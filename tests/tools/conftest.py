@@ -59,7 +59,7 @@ async def stop_in_the_middle(stage: Stage) -> None:
     ts = await stage.post("alice", ALICE, "Hello?")
     await stage.until(lambda: stage.model.requests)
     await stage.post("alice", ALICE, "Are you there?", ts)
-    await stage.until(lambda: len(stage.soul.journal.pending(Message)) == 2)
+    await stage.until(lambda: len(stage.soul.journal.pending_entries(Message)) == 2)
     async with asyncio.timeout(PATIENCE):
         await stage.sleep()
 

@@ -206,8 +206,8 @@ def test_a_process_that_is_taken_away_leaves_nothing_behind_unsaid(
 def test_processes_that_only_lead_to_each_other_are_never_entered(
     words: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dreaming = MentalProcess(name="dreaming", run=_nothing, leads=("waking",))
-    waking = MentalProcess(name="waking", run=_nothing, leads=("dreaming", "conversation"))
+    dreaming = MentalProcess(name="dreaming", run=_nothing, leads_to=("waking",))
+    waking = MentalProcess(name="waking", run=_nothing, leads_to=("dreaming", "conversation"))
     circle = {"dreaming": dreaming, "waking": waking}
     assert check(words, Written(registry=REGISTRY, processes={**PROCESSES, **circle})) == 1
     wrong = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
@@ -356,8 +356,8 @@ def test_the_command_finds_the_texts_well_and_needs_nothing_but_files(words: Pat
 
 def test_the_page_about_actions_is_what_the_command_prints() -> None:
     status, said, wrong = run("actions")
-    assert (status, wrong, said) == (0, "", catalogue(own_actions(root()).actions).document())
+    assert (status, wrong, said) == (0, "", catalogue(own_actions(root()).actions).as_markdown())
     page = (root() / "docs" / "ACTIONS.md").read_text(encoding="utf-8")
-    assert catalogue().document() == page, (
+    assert catalogue().as_markdown() == page, (
         "run `python -m daemon actions > docs/ACTIONS.md`, without your own"
     )

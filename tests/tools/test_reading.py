@@ -38,7 +38,7 @@ def test_nothing_is_written_and_no_lock_is_taken(journal: Path) -> None:
     before = hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns
     with reading(journal, SOUL_KINDS) as found:
         verify(found)
-        assert [*found.entries()]
+        assert [*found.all_entries()]
     assert (hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns) == before
     assert not journal.with_name("journal.db.lock").exists()
 
@@ -52,10 +52,10 @@ def test_nothing_can_be_written(journal: Path) -> None:
 async def test_beside_a_live_daemon_all_is_of_one_moment(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
     with reading(stage.home / "journal.db", SOUL_KINDS) as journal:
-        last = journal.last()
+        last = journal.last_seq_of_all()
         await stage.say("alice", ALICE, "Again")
-        assert stage.soul.journal.last() > last
-        assert [entry.seq for entry in journal.entries()] == [*range(1, last + 1)]
+        assert stage.soul.journal.last_seq_of_all() > last
+        assert [entry.seq for entry in journal.all_entries()] == [*range(1, last + 1)]
         assert verify(journal).violations == []
 
 
@@ -64,13 +64,13 @@ async def test_what_a_killed_daemon_left_in_its_log_is_read_too(stage: Stage, tm
     for name in ("journal.db", "journal.db-wal"):
         shutil.copy(stage.home / name, tmp_path)
     with reading(tmp_path / "journal.db", SOUL_KINDS) as journal:
-        assert journal.last() == stage.soul.journal.last()
+        assert journal.last_seq_of_all() == stage.soul.journal.last_seq_of_all()
 
 
 def test_a_strange_name_is_no_other_file(journal: Path) -> None:
     strange = journal.rename(journal.with_name("what? 100%25 #1.db"))
     with reading(strange, SOUL_KINDS) as found:
-        assert found.last()
+        assert found.last_seq_of_all()
 
 
 def test_what_is_no_journal_is_said_so_and_not_made_one(tmp_path: Path) -> None:
@@ -95,4 +95,4 @@ def test_an_entry_that_cannot_be_read_is_named(journal: Path) -> None:
         reading(journal, SOUL_KINDS) as found,
         pytest.raises(JournalError, match=f"The entry {seq} cannot be read"),
     ):
-        [*found.entries()]
+        [*found.all_entries()]

@@ -30,12 +30,12 @@ def read(talked: Path) -> Iterator[Reading]:
 @pytest.fixture
 def alice(read: Reading) -> Entry[Opened]:
     """The thread of Alice's DM."""
-    return next(one for one in read.kind(Opened) if one.event.channel.startswith("D"))
+    return next(one for one in read.entries_of_kind(Opened) if one.event.channel.startswith("D"))
 
 
 def test_causes_stand_above_what_they_caused_and_to_its_left(read: Reading, alice: Entry[Opened]) -> None:
     shown = [found for line in trace(read, alice, 300) if (found := LINE.fullmatch(line))]
-    every: list[Entry[Event]] = read.of(alice.thread)
+    every: list[Entry[Event]] = read.thread_entries(alice.thread)
     entries = {entry.seq: entry for entry in every if not isinstance(entry.event, Opened)}
     assert {int(line[1]) for line in shown} == entries.keys()
     place = {int(line[1]): (n, len(line[2])) for n, line in enumerate(shown)}
@@ -56,7 +56,7 @@ def test_a_call_shows_its_cost_and_what_came_of_it(read: Reading, alice: Entry[O
 
 
 def test_one_call_is_one_call(read: Reading) -> None:
-    firsts = [next(trace(read, one, 300)) for one in read.kind(Opened)]
+    firsts = [next(trace(read, one, 300)) for one in read.entries_of_kind(Opened)]
     assert all(re.search(r"\b(1 call|(?!1 )\d+ calls), \$", first) for first in firsts)
     assert any("1 call, " in first for first in firsts)
 
@@ -76,8 +76,8 @@ def test_a_thread_is_found_by_its_id_its_beginning_a_link_or_a_place(
     read: Reading, alice: Entry[Opened]
 ) -> None:
     channel, ts = alice.event.channel, alice.event.ts
-    reply = read.of(alice.thread, Message)[1].event.ts
-    spoken = read.of(alice.thread, Spoken)[-1].event.ts
+    reply = read.thread_entries(alice.thread, Message)[1].event.ts
+    spoken = read.thread_entries(alice.thread, Spoken)[-1].event.ts
     link = "https://rehearsal.slack.com/archives/" + channel
     for asked in (
         *(alice.thread, alice.thread[:-2], f"{channel}:{ts}", f"{channel}:{reply}", f"{channel}:{spoken}"),
@@ -103,7 +103,7 @@ def test_what_is_not_one_thread_names_those_that_are_there(read: Reading, asked:
         find(read, asked)
     first, *rest = str(unknown.value.args[0]).splitlines()
     assert first == said
-    assert [line.split()[0] for line in rest] == [one.thread for one in read.kind(Opened)]
+    assert [line.split()[0] for line in rest] == [one.thread for one in read.entries_of_kind(Opened)]
 
 
 def test_in_an_empty_journal_it_says_so(journal: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_damaged_entry_is_named_and_left_to_verify(journal: Path, name: str) -
         seq = damage(copy, name)
     said = rf"The entry {seq} cannot be read \(.*\). `python -m daemon verify` names all that is damaged"
     with reading(journal, SOUL_KINDS) as found, pytest.raises(JournalError, match=said):
-        [*map(list, (trace(found, one, 200) for one in found.kind(Opened)))]
+        [*map(list, (trace(found, one, 200) for one in found.entries_of_kind(Opened)))]
 
 
 async def test_people_are_mentioned_by_their_names(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ async def test_a_group_dm_is_called_by_who_spoke_in_it_and_a_private_channel_is_
             await journal.append(thread, began, key=f"thread:T1:{channel}:{ts}")
             for user, name in (("U2", "Bob"), ("U1", "Alice"), ("U2", "Bob")):
                 said = Message(address="dm", user=user, name=name, text="Hello.", ts=ts)
-                await journal.append(thread, said, key=f"msg:{channel}:{len(journal.of(thread))}")
+                await journal.append(thread, said, key=f"msg:{channel}:{len(journal.thread_entries(thread))}")
     with reading(tmp_path / "journal.db", SOUL_KINDS) as past:
         listed = [*threads(past)]
         first, *_ = trace(past, find(past, "sess-00000000"), 300)

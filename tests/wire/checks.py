@@ -102,16 +102,18 @@ def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
 
 def given_up(journal: Reading) -> frozenset[str]:
     """The messages whose execution was killed so often that it ended as failed, as it should."""
-    ends = [end for end in journal.kind(TurnEnded) if end.event.outcome in ("failed", "abandoned")]
+    ends = [end for end in journal.entries_of_kind(TurnEnded) if end.event.outcome in ("failed", "abandoned")]
     return _messages(journal, {_execution(journal, end) for end in ends})
 
 
 def let_go(journal: Reading) -> frozenset[str]:
     """The messages whose execution somebody stopped: nobody waits for an answer to them."""
-    stops = {entry.seq for entry in journal.kind(StopAsked) if entry.event.rank is Rank.STOP}
-    stopped = {_execution(journal, end) for end in journal.kind(TurnEnded) if stops & {*end.closes}}
-    for withdrawn in journal.kind(Withdrawn):
-        for asked in journal.many(withdrawn.closes):
+    stops = {entry.seq for entry in journal.entries_of_kind(StopAsked) if entry.event.rank is Rank.STOP}
+    stopped = {
+        _execution(journal, end) for end in journal.entries_of_kind(TurnEnded) if stops & {*end.closes}
+    }
+    for withdrawn in journal.entries_of_kind(Withdrawn):
+        for asked in journal.entries_at(withdrawn.closes):
             if isinstance(asked.event, Asked):
                 stopped.add(asked.event.execution)
     return _messages(journal, stopped)
@@ -119,21 +121,21 @@ def let_go(journal: Reading) -> frozenset[str]:
 
 def at_a_bound(journal: Reading) -> frozenset[str]:
     """The messages whose execution told people that a bound lets it answer no more."""
-    told = [spoken for spoken in journal.kind(Spoken) if spoken.event.text.startswith(NO_MORE)]
+    told = [spoken for spoken in journal.entries_of_kind(Spoken) if spoken.event.text.startswith(NO_MORE)]
     return _messages(journal, {spoken.key.partition("/")[0] for spoken in told})
 
 
 def _messages(journal: Reading, executions: Set[str]) -> frozenset[str]:
-    ends = [end for end in journal.kind(TurnEnded) if _execution(journal, end) in executions]
+    ends = [end for end in journal.entries_of_kind(TurnEnded) if _execution(journal, end) in executions]
     paths = tuple(f"{one}/" for one in executions)
-    looks = [look for look in journal.kind(Received) if look.key.startswith(paths)]
-    took = journal.many([seq for end in ends for seq in end.closes])
-    took += journal.many([seq for look in looks for seq in look.event.inputs])
+    looks = [look for look in journal.entries_of_kind(Received) if look.key.startswith(paths)]
+    took = journal.entries_at([seq for end in ends for seq in end.closes])
+    took += journal.entries_at([seq for look in looks for seq in look.event.inputs])
     return frozenset(entry.event.ts for entry in took if isinstance(entry.event, Said))
 
 
 def _execution(journal: Reading, end: Entry[TurnEnded]) -> str:
-    began: Entry[TurnBegan] = journal.at(end.cause or 0)
+    began: Entry[TurnBegan] = journal.entry(end.cause or 0)
     return began.event.execution
 
 
@@ -147,7 +149,7 @@ def _check_journal(journal: Reading) -> None:
     verdict = verify(journal)
     assert not verdict.violations, f"verify: {[*map(str, verdict.violations)]}"
     assert not verdict.pending, f"unanswered: {[*map(str, verdict.pending)]}"
-    restarted = [entry.event.why for entry in journal.kind(Restarted)]
+    restarted = [entry.event.why for entry in journal.entries_of_kind(Restarted)]
     assert not restarted, f"restarted: {restarted}"
 
 
@@ -161,7 +163,7 @@ def _check_heard(journal: Reading, said: Sequence[Shown], scenario: Scenario) ->
 
 
 def _half_said(journal: Reading) -> frozenset[str]:
-    return frozenset(one.event.ts for one in journal.kind(Spoken) if one.event.text == HALF_SAID)
+    return frozenset(one.event.ts for one in journal.entries_of_kind(Spoken) if one.event.text == HALF_SAID)
 
 
 def _with_halves(journal: Reading, said: Sequence[Shown]) -> Sequence[Shown]:
@@ -178,7 +180,8 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
     answers = dict(_settled(journal))
     spoken = [
-        (entry.event.ts, f"{entry.event.text}{answers.get(entry.seq, '')}") for entry in journal.kind(Spoken)
+        (entry.event.ts, f"{entry.event.text}{answers.get(entry.seq, '')}")
+        for entry in journal.entries_of_kind(Spoken)
     ]
     assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
     half = _half_said(journal)
@@ -187,8 +190,8 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
 
 
 def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
-    for answered in journal.kind(Answered):
-        asked: Entry[Asked] = journal.at(answered.event.asked)
+    for answered in journal.entries_of_kind(Answered):
+        asked: Entry[Asked] = journal.entry(answered.event.asked)
         if asked.event.choices:
             yield asked.event.said[-1], f"\n{answered.event.text}"
 
@@ -196,7 +199,7 @@ def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
 def _check_questions(journal: Reading, said: Sequence[Shown], scenario: Scenario) -> None:
     buttons = [message.text for message in said if message.buttons]
     assert not buttons, f"still to be pressed: {buttons}"
-    asked = Counter(entry.event.text for entry in journal.kind(Asked) if entry.event.text)
+    asked = Counter(entry.event.text for entry in journal.entries_of_kind(Asked) if entry.event.text)
     for text, times in asked.items():
         put = sum(message.text.startswith(text) for message in said)
         assert put == times or scenario.storm, f"{text!r} was asked {times} times, and put {put} times"
@@ -205,7 +208,7 @@ def _check_questions(journal: Reading, said: Sequence[Shown], scenario: Scenario
 def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
     blocks = {call["saw"]: call["blocks"] for call in asked}
     before: dict[tuple[str, ...], list[str]] = {}
-    for call in journal.kind(ModelCall):
+    for call in journal.entries_of_kind(ModelCall):
         if call.event.outcome != "ok" or call.event.name == "judge":
             continue
         line = (call.key.partition("!")[0].rpartition("#")[0], call.event.role, *call.event.texts)
@@ -229,18 +232,18 @@ def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
     again = [call for call in asked if call["recorded"]]
     assert not again, f"recorded calls are paid again: {again}"
     unheard = ("failed", "cancelled")
-    answered = [c.event.saw for c in journal.kind(ModelCall) if c.event.outcome not in unheard]
+    answered = [c.event.saw for c in journal.entries_of_kind(ModelCall) if c.event.outcome not in unheard]
     assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
 
 
 def _check_order(journal: Reading) -> None:
     turns: defaultdict[str, list[Entry[Any]]] = defaultdict(list)
-    for entry in journal.kind(TurnBegan, TurnEnded):
+    for entry in journal.entries_of_kind(TurnBegan, TurnEnded):
         turns[entry.thread].append(entry)
     for thread, entries in turns.items():
         course = [entry.kind for entry in sorted(entries, key=lambda entry: entry.seq)]
         assert all(a != b for a, b in pairwise(course)), f"turns overlap: {course}"
-        spoken = sorted(journal.of(thread, Spoken), key=lambda entry: entry.cause or 0)
+        spoken = sorted(journal.thread_entries(thread, Spoken), key=lambda entry: entry.cause or 0)
         stamps = [moment(entry.event.ts) for entry in spoken]
         assert stamps == sorted(stamps), f"spoken out of order: {[entry.event for entry in spoken]}"
 

@@ -94,7 +94,7 @@ def _unanswered(body: Body) -> list[str]:
 class Everything(Registry):
     """All its actions are offered by every playbook."""
 
-    def offered(self, playbook: Playbook) -> list[Definition]:
+    def offered_by(self, playbook: Playbook) -> list[Definition]:
         return list(self.named.values())
 
 

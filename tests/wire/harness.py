@@ -73,7 +73,7 @@ def _stopped(case: Case[Boundary]) -> str | None:
 
 def _left(home: Path) -> bool:
     with reading(home / "journal.db", SOUL_KINDS) as journal:
-        return bool(journal.pending(Input))
+        return bool(journal.pending_entries(Input))
 
 
 def outcome(case: Case[Boundary]) -> str | None:

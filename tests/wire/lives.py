@@ -129,16 +129,16 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
 
 
 def _waits(awoken: Awake) -> bool:
-    waits = awoken.journal.pending(Outage)
-    return any(not awoken.worker.lost(waiting.thread) for waiting in waits)
+    waits = awoken.journal.pending_entries(Outage)
+    return any(not awoken.worker.has_lost(waiting.thread) for waiting in waits)
 
 
 def _busy(awoken: Awake, clock: Clock) -> bool:
     journal, worker = awoken.journal, awoken.worker
     now = clock.now()
-    threads = [entry.thread for entry in journal.pending(Waiting) if (entry.event.due or now) <= now]
-    threads += [entry.thread for entry in journal.pending(Input, TurnBegan, MayGrow)]
-    return worker.busy or any(not (worker.lost(one) or worker.is_asleep(one)) for one in threads)
+    threads = [entry.thread for entry in journal.pending_entries(Waiting) if (entry.event.due or now) <= now]
+    threads += [entry.thread for entry in journal.pending_entries(Input, TurnBegan, MayGrow)]
+    return worker.is_busy or any(not (worker.has_lost(one) or worker.is_asleep(one)) for one in threads)
 
 
 @functools.cache
@@ -152,7 +152,7 @@ def warm() -> Path:
             await stage.wake()
             await stage.say("alice", ALICE, "Hello")
         async with Journal(home / "journal.db", SystemClock(), SOUL_KINDS) as journal:
-            await Texts(whole(), journal).current()
+            await Texts(whole(), journal).current_set()
 
     with folder("rehearsed") as path:
         run(rehearse(path))

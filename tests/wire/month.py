@@ -193,7 +193,7 @@ def _rested(home: Path) -> str:
     until = time.monotonic() + ENDS
     while True:
         with reading(home / "journal.db", SOUL_KINDS) as journal:
-            left = [entry.key for entry in journal.pending(Input, TurnBegan)]
+            left = [entry.key for entry in journal.pending_entries(Input, TurnBegan)]
         if not left or time.monotonic() > until:
             return f"left to do: {left}" if left else ""
         time.sleep(LOOK)

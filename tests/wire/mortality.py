@@ -106,7 +106,7 @@ def lost_in(home: Path) -> list[str]:
     """What the messages said that were given up."""
     with reading(home / "journal.db", SOUL_KINDS) as journal:
         stamps = given_up(journal)
-        return sorted(e.event.text for e in journal.kind(Message) if e.event.ts in stamps)
+        return sorted(e.event.text for e in journal.entries_of_kind(Message) if e.event.ts in stamps)
 
 
 CASES: Mapping[str, tuple[Scenario, Sequence[float], Sequence[str]]] = {

@@ -179,7 +179,7 @@ def hash_of(body: Body) -> str:
     asked = {name: value for name, value in body.items() if name not in ("stream", "stop_sequences")}
     spec = ModelTable().model(body["model"])
     room = CHOSEN if formed(body) else SPOKEN
-    return digest({**asked, "max_tokens": spec.answer(room + spec.thoughts)})
+    return digest({**asked, "max_tokens": spec.answer_tokens(room + spec.thoughts)})
 
 
 def blocks(body: Body) -> list[str]:

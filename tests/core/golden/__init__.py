@@ -67,7 +67,7 @@ def write(name: str) -> None:
         with reading(home / "journal.db", SOUL_KINDS) as journal:
             every = [
                 (entry, as_line(journal.kinds.dump(entry.event), entry))
-                for entry in journal.since(0, 100_000)
+                for entry in journal.entries_since(0, 100_000)
             ]
     first = next(number for number, (entry, _) in enumerate(every) if not _is_given(entry))
     texts = "".join(f"{line}\n" for _, line in every[:first])

@@ -32,7 +32,9 @@ def write(name: str, scenario: Scenario) -> None:
         for phase in range(scenario.phases):
             assert ENGINE.life(home, scenario, phase) == 0
         with reading(home / "journal.db", scenario.kinds) as journal:
-            lines = [as_line(journal.kinds.dump(entry.event), entry) for entry in journal.since(0, 100_000)]
+            lines = [
+                as_line(journal.kinds.dump(entry.event), entry) for entry in journal.entries_since(0, 100_000)
+            ]
     path_of(name).write_text("\n".join(lines) + "\n")
 
 
