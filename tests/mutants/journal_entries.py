@@ -69,7 +69,7 @@ JOURNAL_ENTRIES = (
     Mutant(
         "what a turn took is fixed for ever",
         Execution.first_inputs,
-        returned().only(1),
+        returned().becomes("self.journal.inputs(self.thread)"),
         "burst",
     ),
     Mutant(

@@ -42,7 +42,6 @@ from tests.stories.test_reading_bounds import (
     test_out_of_rounds_it_says_what_it_knows,
     test_without_a_bound_of_dollars_it_may_cost_what_it_costs,
 )
-from tests.stories.test_wrong_clock import test_a_day_that_was_ahead_spends_nothing_of_today
 
 MONEY = (
     Mutant(
@@ -104,12 +103,6 @@ MONEY = (
         Gauge.usage_of_tree,
         condition(2).part(2).dropped(),
         test_a_thread_counts_what_it_does_since_a_person_spoke,
-    ),
-    Mutant(
-        "a day counts what was spent on it, and nothing of the future",
-        Day.with_entry,
-        condition().part(1).part(3).dropped(),
-        test_a_day_that_was_ahead_spends_nothing_of_today,
     ),
     Mutant(
         "a consent from before a restart counts once",

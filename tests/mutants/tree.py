@@ -52,8 +52,6 @@ class Tree:
                 del values[where]
                 if isinstance(parent, ast.Dict):
                     del parent.keys[where]
-                elif isinstance(parent, ast.Compare):
-                    del parent.ops[where]
                 whole = self._whole(parent)
                 self._write(whole, ast.unparse(whole))
                 return
