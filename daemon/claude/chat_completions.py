@@ -380,7 +380,7 @@ class ChatAnswer(Answer):
 
     def billed_usage(self) -> Usage:
         """The tokens to pay for; what a server did not count is reckoned."""
-        usage = super(ChatAnswer, self).billed()  # dataclasses with slots break a bare super()
+        usage = super(ChatAnswer, self).billed_usage()  # dataclasses with slots break a bare super()
         came = len(self.text) + self.thought
         if not (came or self.is_complete):
             return usage

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.places import Change, unwrapped
+from tests.mutants.places import Change, name_of, unwrapped
 from tests.mutants.tree import Tree
 from tests.source import ROOT
 
@@ -47,8 +47,7 @@ class Mutant:
         if isinstance(self.shown_by, str):
             return self.shown_by
         chosen = self.shown_by if isinstance(self.shown_by, Case) else Case(self.shown_by, "")
-        test = unwrapped(chosen.test)
-        node = f"{_file_of(test)}::{getattr(test, '__qualname__', '').replace('.', '::')}"
+        node = f"{_file_of(unwrapped(chosen.test))}::{name_of(chosen.test)}"
         return f"{node}[{chosen.parameters}]" if chosen.parameters else node
 
 

@@ -19,8 +19,11 @@ from tests.source import ROOT
 def test_a_mutant_changes_its_function_and_names_its_check(mutant: Mutant) -> None:
     before, after = (ROOT / mutant.file).read_text(), mutant.applied()
     assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(before))
-    path, found, _ = mutant.check.partition("::")
-    assert (ROOT / path).is_file() if found else path.partition("/")[0] in SCENARIOS
+    path, found, name = mutant.check.partition("::")
+    if found:
+        assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text()
+    else:
+        assert path.partition("/")[0] in SCENARIOS
 
 
 def test_each_rule_has_a_name_of_its_own() -> None:
